@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The switch and the first frame, x86-64.
+ *
+ * A plain call and ret: with a return in place of the jump that other libraries
+ * use, the return predictor stays right whenever goroutines run the same code.
+ * There is no shadow-stack note, so the linker leaves user shadow stacks off.
+ */
+        .text
+
+        .globl  arch_switch
+        .hidden arch_switch
+        .type   arch_switch, @function
+        .p2align 4
+arch_switch:                            /* rdi: where sp goes, rsi: sp to load */
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbp, 0
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbx, 0
+        pushq   %r12
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r12, 0
+        pushq   %r13
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r13, 0
+        pushq   %r14
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r14, 0
+        pushq   %r15
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %r15, 0
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        popq    %r15
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r15
+        popq    %r14
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r14
+        popq    %r13
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r13
+        popq    %r12
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %r12
+        popq    %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbx
+        popq    %rbp
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore %rbp
+        ret
+        .cfi_endproc
+        .size   arch_switch, . - arch_switch
+
+        .globl  arch_entry
+        .hidden arch_entry
+        .type   arch_entry, @function
+        .p2align 4
+        nop                             /* an unwinder looks up pc - 1 */
+arch_entry:
+        .cfi_startproc
+        .cfi_undefined %rip             /* no caller: backtraces end here */
+        endbr64
+        xorl    %ebp, %ebp
+        call    g_main@PLT
+        ud2
+        .cfi_endproc
+        .size   arch_entry, . - arch_entry
+
+        .globl  arch_fp_modes
+        .hidden arch_fp_modes
+        .type   arch_fp_modes, @function
+arch_fp_modes:
+        .cfi_startproc
+        endbr64
+        subq    $8, %rsp
+        .cfi_adjust_cfa_offset 8
+        stmxcsr (%rsp)
+        fnstcw  4(%rsp)
+        movw    $0, 6(%rsp)
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   arch_fp_modes, . - arch_fp_modes
+
+        .globl  arch_set_fp_modes
+        .hidden arch_set_fp_modes
+        .type   arch_set_fp_modes, @function
+arch_set_fp_modes:
+        .cfi_startproc
+        endbr64
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        ldmxcsr (%rsp)
+        fldcw   4(%rsp)
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_endproc
+        .size   arch_set_fp_modes, . - arch_set_fp_modes
+
+        .section .note.GNU-stack, "", @progbits
+        .section .note.gnu.property, "a"
+        .p2align 3
+        .long   4, 16, 5                /* name size, data size, GNU property type */
+        .asciz  "GNU"
+        .long   0xc0000002, 4, 1, 0     /* x86 feature 1: IBT */

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every atomic operation of pirn, in one place.
+ *
+ * An atomic variable is declared AT(type) and touched only through the at_*
+ * macros below, each of which takes its memory order by name. So the source
+ * that ships can be compiled in other flavours:
+ *
+ *   native  the compiler's atomics;
+ *   chaos   the same with a seeded random delay before each operation, which
+ *           opens the windows that a quiet machine keeps shut (chaos.c);
+ *   model   each operation calls model_op(), where an explorer decides which
+ *           thread runs next and which store a load sees.
+ *
+ * Raw __atomic or _Atomic anywhere else is an error of tools/check-atomics.
+ *
+ * ThreadSanitizer does not understand fences. In that build a fence is a
+ * sequentially consistent read-modify-write of one dummy word, which orders at
+ * least as much.
+ */
+#ifndef PIRN_BASE_ATOMIC_H
+#define PIRN_BASE_ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define AT(type)                                                                                   \
+    struct {                                                                                       \
+        type v;                                                                                    \
+    }
+
+#define RELAXED __ATOMIC_RELAXED
+#define ACQUIRE __ATOMIC_ACQUIRE
+#define RELEASE __ATOMIC_RELEASE
+#define ACQ_REL __ATOMIC_ACQ_REL
+#define SEQ_CST __ATOMIC_SEQ_CST
+
+typedef AT(uint32_t) at_u32;
+typedef AT(uint64_t) at_u64;
+
+#if PIRN_FLAVOUR_MODEL
+
+/* The explorer's side of the seam; sizes are 1, 2, 4 or 8 bytes. */
+enum model_kind { MODEL_LOAD, MODEL_STORE, MODEL_XCHG, MODEL_ADD, MODEL_AND, MODEL_OR, MODEL_CAS };
+uint64_t model_op(enum model_kind kind, void *addr, unsigned size, uint64_t operand,
+                  uint64_t expected, int order, bool *cas_ok);
+void model_fence(int order);
+void model_pause(void);
+
+#define AT_U64(x) ((uint64_t)(uintptr_t)(x))
+#define AT_OP(kind, p, x, e, order, ok)                                                            \
+    ((__typeof__((p)->v))(uintptr_t)model_op(kind, &(p)->v, sizeof((p)->v), AT_U64(x), AT_U64(e), \
+                                             order, ok))
+#define at_load(p, order) AT_OP(MODEL_LOAD, p, 0, 0, order, 0)
+#define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, x, 0, order, 0))
+#define at_xchg(p, x, order) AT_OP(MODEL_XCHG, p, x, 0, order, 0)
+#define at_add(p, x, order) AT_OP(MODEL_ADD, p, x, 0, order, 0)
+#define at_and(p, x, order) AT_OP(MODEL_AND, p, x, 0, order, 0)
+#define at_or(p, x, order) AT_OP(MODEL_OR, p, x, 0, order, 0)
+#define at_cas(p, expected, x, order, fail_order)                                                  \
+    ({                                                                                             \
+        bool at_ok_ = false;                                                                       \
+        *(expected) = AT_OP(MODEL_CAS, p, x, *(expected), order, &at_ok_);                         \
+        at_ok_;                                                                                    \
+    })
+#define at_fence(order) model_fence(order)
+#define at_pause() model_pause()
+
+#else
+
+#if PIRN_FLAVOUR_CHAOS
+void chaos_point(void);
+#define AT_POINT() chaos_point()
+#else
+#define AT_POINT() ((void)0)
+#endif
+
+#define at_load(p, order) (AT_POINT(), __atomic_load_n(&(p)->v, order))
+#define at_store(p, x, order) (AT_POINT(), __atomic_store_n(&(p)->v, x, order))
+#define at_xchg(p, x, order) (AT_POINT(), __atomic_exchange_n(&(p)->v, x, order))
+/* The read-modify-writes return the value before. */
+#define at_add(p, x, order) (AT_POINT(), __atomic_fetch_add(&(p)->v, x, order))
+#define at_and(p, x, order) (AT_POINT(), __atomic_fetch_and(&(p)->v, x, order))
+#define at_or(p, x, order) (AT_POINT(), __atomic_fetch_or(&(p)->v, x, order))
+/* On failure *expected holds what was found. */
+#define at_cas(p, expected, x, order, fail_order)                                                  \
+    (AT_POINT(), __atomic_compare_exchange_n(&(p)->v, expected, x, false, order, fail_order))
+
+#if defined(__SANITIZE_THREAD__)
+#define AT_NO_FENCES 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define AT_NO_FENCES 1
+#endif
+#endif
+
+#ifndef AT_NO_FENCES
+#define AT_NO_FENCES 0
+#endif
+
+#if AT_NO_FENCES
+extern at_u32 at_fence_word;
+#define at_fence(order) ((void)at_add(&at_fence_word, 0, SEQ_CST))
+#else
+#define at_fence(order) (AT_POINT(), __atomic_thread_fence(order))
+#endif
+
+/* Hint inside a spin loop. */
+#if defined(__x86_64__)
+#define at_pause() __builtin_ia32_pause()
+#else
+#define at_pause() __asm__ volatile("isb" ::: "memory")
+#endif
+
+#endif /* native, chaos */
+
+/* Adds to a counter that only its owner writes and others read. */
+#define at_count(p, n) at_store(p, at_load(p, RELAXED) + (n), RELAXED)
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The ways in which pirn ends the process, and the small formatter behind them.
+ *
+ * The formatter knows %s %c %d %i %u %x %p %% with the lengths l, ll and z. It
+ * needs little stack, takes no lock and allocates nothing, so it may run on a
+ * 2 KB stack or in a signal handler, which printf may not.
+ */
+#ifndef PIRN_BASE_FATAL_H
+#define PIRN_BASE_FATAL_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+/* Like vsnprintf for the conversions above: always terminates, returns what was written. */
+size_t fmt_v(char *buf, size_t size, const char *format, va_list ap);
+size_t fmt(char *buf, size_t size, const char *format, ...) PRINTF(3, 4);
+
+/* Writes to fd through a small buffer, with as many write(2)s as it takes. */
+void say_fd(int fd, const char *format, ...) PRINTF(2, 3);
+/* The same to stderr: for the single lines in which pirn reports that it degrades. */
+void say(const char *format, ...) PRINTF(1, 2);
+
+/* A broken invariant: "fatal error: ...", dump, abort. Stays in release builds. */
+_Noreturn void throw(const char *format, ...) PRINTF(1, 2);
+/* A condition in which Go too ends the program: "fatal error: ...", dump, exit 2. */
+_Noreturn void fatal(const char *format, ...) PRINTF(1, 2);
+/* A caller's mistake where Go panics: "panic: ...", dump, exit 2. */
+_Noreturn void misuse(const char *format, ...) PRINTF(1, 2);
+
+/* Set while the runtime runs: prints the goroutines to fd. */
+extern void (*fatal_dump)(int fd);
+/* The program's own last word, if it asked for one. */
+extern void (*fatal_callback)(const char *message);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* Sleeping and waking threads: futex words, and the one-shot note built on them. */
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
+{
+    struct timespec t, *limit = NULL;
+    if (deadline != INT64_MAX) {
+        if (deadline < 0) {
+            deadline = 0;
+        }
+        t.tv_sec = deadline / 1000000000;
+        t.tv_nsec = deadline % 1000000000;
+        limit = &t;
+    }
+    /* WAIT_BITSET, because it takes an absolute time on the monotonic clock. */
+    long r = syscall(SYS_futex, &word->v, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL,
+                     FUTEX_BITSET_MATCH_ANY);
+    return !(r < 0 && errno == ETIMEDOUT);
+}
+
+void futex_wake(const at_u32 *word, int n)
+{
+    syscall(SYS_futex, &word->v, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+void note_clear(struct note *n)
+{
+    at_store(&n->posted, 0, RELAXED);
+}
+
+void note_post(struct note *n)
+{
+    at_store(&n->posted, 1, RELEASE); /* pairs with the ACQUIRE in note_wait_until */
+    futex_wake(&n->posted, 1);
+}
+
+bool note_wait_until(struct note *n, int64_t deadline)
+{
+    while (!at_load(&n->posted, ACQUIRE)) {
+        if (!futex_wait(&n->posted, 0, deadline)) {
+            return at_load(&n->posted, ACQUIRE);
+        }
+    }
+    return true;
+}
+
+void note_wait(struct note *n)
+{
+    note_wait_until(n, INT64_MAX);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What pirn needs of the operating system: the contract that a port writes
+ * again. Nothing here knows of goroutines. Functions return 0 or -errno.
+ */
+#ifndef PIRN_OS_OS_H
+#define PIRN_OS_OS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/atomic.h"
+
+/* clock.c */
+int64_t now_ns(void); /* monotonic */
+
+/* futex.c: sleeps while *word == value; deadline is absolute, INT64_MAX for none. False on time-out. */
+bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline);
+void futex_wake(const at_u32 *word, int n);
+
+/*
+ * A note: one waiter, one wake-up. note_post may come before note_wait. After
+ * the store in note_post the word is used only as a key, so the waiter may
+ * take the memory back as soon as it has returned.
+ */
+struct note {
+    at_u32 posted;
+};
+void note_clear(struct note *n);
+void note_post(struct note *n);
+void note_wait(struct note *n);
+bool note_wait_until(struct note *n, int64_t deadline);
+
+/* lock.c: a futex mutex for the runtime's own short critical sections. */
+enum lock_rank { /* a thread takes locks in rising rank only: lockrank.c, docs/locks.md */
+    RANK_NONE,
+    RANK_LIFE,  /* starting and stopping the runtime */
+    RANK_SCHED, /* idle lists, global queue, Ps and Ms */
+    RANK_STACK, /* the stack allocator of one class */
+    RANK_G,     /* slabs and free Gs */
+    RANK_LOCAL, /* keys of goroutine-local values */
+    RANK_COUNT
+};
+struct lock {
+    at_u32 state;
+    enum lock_rank rank;
+};
+#define LOCK_INIT(r) {.rank = (r)}
+void lock(struct lock *l);
+void unlock(struct lock *l);
+void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS only */
+
+/*
+ * The same mutex in the two low bits of a word whose other bits are the
+ * caller's: objects of a word or two bring their own lock. Both halves of the
+ * pair return or take the whole word; while the lock is held nobody else
+ * changes the caller's bits. After word_unlock's one store the word is only a
+ * key, so the object may be gone already.
+ */
+#define WORD_LOCKED 1u
+#define WORD_SLEEPERS 2u
+#define WORD_LOCK_BITS 3u
+uint64_t word_lock(at_u64 *word);               /* returns the word without the lock bits */
+void word_unlock(at_u64 *word, uint64_t value); /* value without lock bits */
+
+/* lockrank.c */
+void lockrank_acquire(enum lock_rank rank);
+void lockrank_release(enum lock_rank rank);
+bool lockrank_holds(enum lock_rank rank);
+
+/* thread.c */
+#define THREAD_STACK ((size_t)256 << 10)
+int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
+                  bool block_signals);
+void thread_stack_bounds(void **lo, size_t *size);
+int thread_count(void); /* threads of this process, or -errno */
+
+/* mem.c */
+void *mem_map(size_t size);                 /* zeroed, committed on touch; NULL if refused */
+void *mem_reserve(size_t size);             /* the same with MAP_NORESERVE, small pages only */
+void mem_unmap(void *addr, size_t size);
+int mem_drop_range(void *addr, size_t size);/* replace by fresh zero pages; drops page tables */
+void mem_huge(void *addr, size_t size);     /* prefer huge pages */
+enum guard_kind { GUARD_AUTO, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
+enum guard_kind mem_guard_probe(void);      /* the best kind that works here */
+struct mem_range {
+    void *addr;
+    size_t size;
+};
+#define MEM_BATCH 512
+int mem_guard(enum guard_kind kind, const struct mem_range *ranges, int n);
+int mem_drop(const struct mem_range *ranges, int n); /* give back the pages, keep guards */
+extern at_u32 mem_fail_after;               /* tests: the N-th mapping from now fails; 0 is off */
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* Kernel threads: made with small stacks and a clean signal mask, counted through /proc. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/os.h"
+
+int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
+                  bool block_signals)
+{
+    pthread_attr_t attr;
+    sigset_t all, old;
+    int err = pthread_attr_init(&attr);
+    if (err) {
+        return -err;
+    }
+    pthread_attr_setstacksize(&attr, THREAD_STACK);
+    if (block_signals) {
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &old);
+    }
+    err = pthread_create(out, &attr, fn, arg);
+    if (block_signals) {
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    pthread_attr_destroy(&attr);
+    if (!err) {
+        pthread_setname_np(*out, name);
+    }
+    return -err;
+}
+
+void thread_stack_bounds(void **lo, size_t *size)
+{
+    pthread_attr_t attr;
+    *lo = NULL;
+    *size = 0;
+    if (pthread_getattr_np(pthread_self(), &attr) == 0) {
+        pthread_attr_getstack(&attr, lo, size);
+        pthread_attr_destroy(&attr);
+    }
+}
+
+/* /proc/self/task has one link for each thread, and two of its own. */
+int thread_count(void)
+{
+    struct stat st;
+    return stat("/proc/self/task", &st) ? -errno : (int)st.st_nlink - 2;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The detector of deadlocks: every M sleeps, nothing is runnable, and no thread is left that could
+ * change that.
+ *
+ * Looked at by the last M before it sleeps, and by a foreign thread before it waits. Before it
+ * reports, it compares the threads of the process with those it knows to be asleep in pirn: any
+ * other thread may still act, so then there is no report. A thread that has just ended may be
+ * counted for a moment, so sysmon looks again, ever more rarely.
+ */
+#include "sched/sched.h"
+
+const char *const wait_reason_names[WAIT_REASONS] = {
+    [WAIT_NONE] = "waiting",
+    [WAIT_WG] = "wait group wait",
+    [WAIT_PARK] = "park",
+};
+
+static bool all_asleep_locked(void)
+{
+    return at_load(&sched.life, RELAXED) == LIFE_RUNNING && sched.nm > 0 && sched.nmidle == sched.nm
+           && sched.nwant_m == 0 && sched.globq.list.n == 0
+           && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
+}
+
+/* Ms, the factory, sysmon, those who wait in pirn, and the threads of a sanitizer. */
+static int threads_known(void)
+{
+    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS;
+}
+
+/* mine: how many of the foreign calls under way are the caller's own. */
+void deadlock_check_locked(uint32_t mine)
+{
+    lock_must_hold(&sched.lock);
+    sched.deadlock_pending = false;
+    if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()) {
+        return;
+    }
+    if (at_load(&sched.nforeign, RELAXED) > mine || thread_count() > threads_known()) {
+        sched.deadlock_pending = true;
+        sysmon_kick();
+        return;
+    }
+    if (g_count() == 0 && at_load(&sched.main_exited, RELAXED)) {
+        fatal("no goroutines (main called pirn_exit) - deadlock!");
+    }
+    fatal("all goroutines are asleep - deadlock!");
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the environment may ask for: PIRN_PROCS=n and PIRN_DEBUG=name=value,... Ignored in a
+ * set-uid program; a word that means nothing is reported, not fatal.
+ *
+ *   guard=auto|madvise|mprotect|none   how stacks are guarded
+ *   move=1                             a goroutine changes its thread at every switch
+ */
+#include <stdlib.h>
+
+#include "sched/sched.h"
+
+static bool set_guard(struct debug_env *env, const char *value)
+{
+    static const char *const names[] = {
+        [GUARD_AUTO] = "auto",
+        [GUARD_MADVISE] = "madvise",
+        [GUARD_MPROTECT] = "mprotect",
+        [GUARD_NONE] = "none",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (!strcmp(value, names[i])) {
+            env->guard = (enum guard_kind)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_move(struct debug_env *env, const char *value)
+{
+    env->move = !strcmp(value, "1");
+    return env->move || !strcmp(value, "0");
+}
+
+static const struct {
+    const char *name;
+    bool (*set)(struct debug_env *, const char *);
+} options[] = {{"guard", set_guard}, {"move", set_move}};
+
+static bool set_option(struct debug_env *env, char *word)
+{
+    char *value = strchr(word, '=');
+    if (!value) {
+        return false;
+    }
+    *value++ = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(options); i++) {
+        if (!strcmp(word, options[i].name)) {
+            return options[i].set(env, value);
+        }
+    }
+    return false;
+}
+
+static int read_procs(void)
+{
+    const char *text = secure_getenv("PIRN_PROCS");
+    if (!text || !*text) {
+        return 0;
+    }
+    char *end;
+    long n = strtol(text, &end, 10);
+    if (*end || n < 1 || n > PROCS_MAX) {
+        say("pirn: PIRN_PROCS=%s is not a number from 1 to %d: ignored\n", text, PROCS_MAX);
+        return 0;
+    }
+    return (int)n;
+}
+
+void debug_env_read(struct debug_env *out)
+{
+    char buf[256], word[64], *save, *next;
+    *out = (struct debug_env){.procs = read_procs()};
+    const char *text = secure_getenv("PIRN_DEBUG");
+    if (!text) {
+        return;
+    }
+    fmt(buf, sizeof buf, "%s", text);
+    for (next = strtok_r(buf, ",", &save); next; next = strtok_r(NULL, ",", &save)) {
+        fmt(word, sizeof word, "%s", next);
+        if (!set_option(out, next)) {
+            say("pirn: PIRN_DEBUG: %s means nothing here: ignored\n", word);
+        }
+    }
+}

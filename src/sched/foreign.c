@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that pirn did not make.
+ *
+ * They have no P: what they submit goes to the global queue, and when they wait they sleep on the
+ * note of their wait record, on their own stack. A short call is bracketed by foreign_enter() and
+ * foreign_leave(), so that the runtime is not taken apart under it: [F1] the call counts itself,
+ * then looks whether the runtime runs; the stop says that it does not, then waits until the count
+ * is zero. Both orders are sequentially consistent.
+ */
+#include "sched/sched.h"
+
+bool foreign_enter(void)
+{
+    at_add(&sched.nforeign, 1, SEQ_CST); /* [F1] */
+    if (likely(at_load(&sched.life, SEQ_CST) == LIFE_RUNNING)) {
+        return true;
+    }
+    at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
+    return false;
+}
+
+void foreign_leave(void)
+{
+    at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
+}
+
+/* Sleeps until foreign_ready(). The commit is called first: nothing of this thread's needs to be
+ * left behind, as with a goroutine. */
+void foreign_park(struct note *note, commit_fn *commit, void *arg)
+{
+    if (!foreign_enter()) {
+        misuse("a call that would block, and no runtime runs");
+    }
+    at_add(&sched.nforeign_parked, 1, RELAXED);
+    bool wait = commit(NULL, arg);
+    lock(&sched.lock);
+    deadlock_check_locked(1); /* perhaps this was the last thread that could wake somebody */
+    unlock(&sched.lock);
+    foreign_leave();
+    if (wait) {
+        note_wait(note);
+    } else {
+        at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
+    }
+}
+
+/* The waker counts the thread as awake, before it is: else a deadlock might be seen in between. */
+void foreign_ready(struct note *note)
+{
+    at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
+    note_post(note);
+}

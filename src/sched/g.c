@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Gs: where they come from and how to find them all.
+ *
+ * They are cut from slabs that live as long as the runtime, so a stale pointer to a G is still a
+ * pointer to a G, and a walk over the slabs sees every goroutine there ever was. Free ones are on
+ * a list of the P, and behind that on a central list that is exchanged in batches.
+ */
+#include "sched/sched.h"
+
+#include <stdlib.h>
+
+#define BATCH 64u
+#define SLAB_FIRST ((size_t)64 << 10)
+#define SLAB_MOST ((size_t)2 << 20)
+
+struct slab {
+    struct slab *next;
+    size_t size;
+    at_u32 ncut;             /* Gs cut so far; they follow the header */
+    uint32_t room;
+} CACHE_ALIGNED;
+
+static struct lock g_lock = LOCK_INIT(RANK_G);
+static AT(struct slab *) slabs; /* newest first; written under g_lock */
+static struct g *central;
+static uint32_t ncentral;
+
+static struct g *slab_gs(struct slab *s)
+{
+    return (struct g *)(void *)(s + 1);
+}
+
+static struct slab *slab_add_locked(void)
+{
+    struct slab *old = at_load(&slabs, RELAXED);
+    size_t size = old ? (size_t)min_u64(old->size * 2, SLAB_MOST) : SLAB_FIRST;
+    struct slab *s = mem_map(size);
+    if (!s) {
+        return NULL;
+    }
+    if (size == SLAB_MOST) {
+        mem_huge(s, size);
+    }
+    s->next = old;
+    s->size = size;
+    s->room = (uint32_t)((size - sizeof *s) / sizeof(struct g));
+    at_store(&slabs, s, RELEASE); /* for g_for_each */
+    return s;
+}
+
+/* Up to n Gs, linked; NULL if there is no memory. */
+static struct g *take_locked(uint32_t n, uint32_t *got)
+{
+    struct g *list = NULL;
+    *got = 0;
+    while (*got < n) {
+        struct g *gp = central;
+        if (gp) {
+            central = gp->link;
+            ncentral--;
+        } else {
+            struct slab *s = at_load(&slabs, RELAXED);
+            if (!s || at_load(&s->ncut, RELAXED) == s->room) {
+                if (*got || !(s = slab_add_locked())) {
+                    break;
+                }
+            }
+            gp = &slab_gs(s)[at_load(&s->ncut, RELAXED)];
+            at_count(&s->ncut, 1);
+        }
+        gp->link = list;
+        list = gp;
+        ++*got;
+    }
+    return list;
+}
+
+struct g *g_alloc(struct p *pp)
+{
+    if (likely(pp && pp->gfree)) {
+        struct g *gp = pp->gfree;
+        pp->gfree = gp->link;
+        pp->ngfree--;
+        return gp;
+    }
+    uint32_t got;
+    lock(&g_lock);
+    struct g *gp = take_locked(pp ? BATCH : 1, &got);
+    unlock(&g_lock);
+    if (gp && pp) {
+        pp->gfree = gp->link;
+        pp->ngfree = got - 1;
+    }
+    return gp;
+}
+
+static void give_back(struct p *pp, uint32_t n)
+{
+    lock(&g_lock);
+    for (; n && pp->gfree; n--) {
+        struct g *gp = pp->gfree;
+        pp->gfree = gp->link;
+        pp->ngfree--;
+        gp->link = central;
+        central = gp;
+        ncentral++;
+    }
+    unlock(&g_lock);
+}
+
+/* pp is NULL on a foreign thread whose spawn failed half way. */
+void g_free(struct p *pp, struct g *gp)
+{
+    at_store(&gp->status, G_IDLE, RELAXED);
+    if (!pp) {
+        lock(&g_lock);
+        gp->link = central;
+        central = gp;
+        ncentral++;
+        unlock(&g_lock);
+        return;
+    }
+    gp->link = pp->gfree;
+    pp->gfree = gp;
+    if (unlikely(++pp->ngfree >= 4 * BATCH)) {
+        give_back(pp, 2 * BATCH);
+    }
+}
+
+void g_flush(struct p *pp)
+{
+    give_back(pp, UINT32_MAX);
+}
+
+/* Ids come in blocks, so that Ps don't fight over one counter. The first is 1. */
+uint64_t g_new_id(struct p *pp)
+{
+    if (!pp) {
+        return at_add(&sched.next_id, 1, RELAXED);
+    }
+    if (unlikely(pp->id_next == pp->id_end)) {
+        pp->id_next = at_add(&sched.next_id, 16, RELAXED);
+        pp->id_end = pp->id_next + 16;
+    }
+    return pp->id_next++;
+}
+
+struct gextra *g_extra(struct g *gp)
+{
+    if (!gp->extra) {
+        gp->extra = calloc(1, sizeof *gp->extra);
+    }
+    return gp->extra;
+}
+
+/* Every goroutine that is not idle, newest slab first. Others may run meanwhile. */
+void g_for_each(void (*fn)(struct g *, void *), void *arg)
+{
+    for (struct slab *s = at_load(&slabs, ACQUIRE); s; s = s->next) {
+        uint32_t n = at_load(&s->ncut, RELAXED);
+        for (uint32_t i = 0; i < n; i++) {
+            struct g *gp = &slab_gs(s)[i];
+            if (at_load(&gp->status, ACQUIRE) != G_IDLE) {
+                fn(gp, arg);
+            }
+        }
+    }
+}
+
+static uint64_t sum(const struct p_counts *c)
+{
+    return at_load(&c->spawned, RELAXED) - at_load(&c->ended, RELAXED);
+}
+
+uint32_t g_count(void)
+{
+    uint64_t n = sum(&sched.counts);
+    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
+        n += sum(&at_load(&sched.allp[i], RELAXED)->counts);
+    }
+    return (uint32_t)n;
+}
+
+/* keep: a thread was left behind and may still come by. */
+void g_fini(bool keep)
+{
+    for (struct slab *s = at_load(&slabs, RELAXED), *next; s && !keep; s = next) {
+        next = s->next;
+        for (uint32_t i = 0; i < at_load(&s->ncut, RELAXED); i++) {
+            struct g *gp = &slab_gs(s)[i];
+            if (gp->stack_hi) {
+                tool_stack_end(&gp->tool);
+            }
+            if (gp->extra) {
+                free(gp->extra->locals);
+                free(gp->extra);
+            }
+        }
+        mem_unmap(s, s->size);
+    }
+    at_store(&slabs, NULL, RELAXED);
+    central = NULL;
+    ncentral = 0;
+}

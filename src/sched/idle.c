@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleeping Ms, idle Ps, and waking them: the protocol that must neither lose a wake-up nor wake
+ * in vain.
+ *
+ * Who submits work:   put it on a queue;            [W1] full fence; an idle P and no spinner? wake.
+ * Who goes to sleep:  put P and M on the idle lists,
+ *                     stop spinning;                [W2] full fence; look at every queue again.
+ * Who stops spinning
+ * because it found
+ * work:               stop spinning;                [W3] full fence; more work and an idle P? wake.
+ *
+ * With a full fence on both sides at least one of the two sees the other's store: either the
+ * submitter sees the idle P (or that nobody spins any more), or the sleeper sees the work. An
+ * atomic read-modify-write in place of one of the fences loses wake-ups.
+ *
+ * A submitter that sees a spinner leaves the work to it: the spinner either takes work, and then
+ * looks for more at [W3], or sleeps, and then looks again at [W2]. At most one M spins, for at
+ * most 10 us, since a spinner takes a CPU from those who work when CPUs are few.
+ *
+ * Both lists change together under sched.lock: an M on the idle list is taken by a waker, who
+ * gives it a P and posts its note, or takes itself off when it finds work at [W2]. So the number
+ * of threads does not grow by races between the two.
+ *
+ * Work that is only in the submitter's runnext is special: the submitter mostly runs it itself
+ * within nanoseconds (spawn and wait, ping-pong), and waking another CPU costs tens of
+ * microseconds. sched.futile counts the wakes in a row that found nothing; while it is not zero,
+ * most wakes for runnext alone are left out, and sleepers don't count runnext as work. Sysmon
+ * looks after a runnext that its P does not get to (sysmon.c), which bounds the delay.
+ *
+ * Differs from Go: every sleeper looks again, not only the last spinner, and the M goes on its
+ * list before that look.
+ */
+#include "sched/sched.h"
+
+#define FUTILE_MOST 12u
+
+/* --- the lists, under sched.lock --------------------------------------------------------------- */
+
+void pidle_put_locked(struct p *pp)
+{
+    at_store(&pp->status, P_IDLE, RELAXED);
+    pp->link = sched.pidle;
+    sched.pidle = pp;
+    at_count(&sched.npidle, 1);
+}
+
+struct p *pidle_get_locked(void)
+{
+    struct p *pp = sched.pidle;
+    if (pp) {
+        sched.pidle = pp->link;
+        pp->link = NULL;
+        at_count(&sched.npidle, (uint32_t)-1);
+        at_store(&pp->status, P_RUNNING, RELAXED);
+    }
+    return pp;
+}
+
+static void midle_put_locked(struct m *mp)
+{
+    mp->idle = true;
+    mp->idle_prev = NULL;
+    mp->idle_next = sched.midle;
+    if (sched.midle) {
+        sched.midle->idle_prev = mp;
+    }
+    sched.midle = mp;
+    sched.nmidle++;
+}
+
+static void midle_remove_locked(struct m *mp)
+{
+    *(mp->idle_prev ? &mp->idle_prev->idle_next : &sched.midle) = mp->idle_next;
+    if (mp->idle_next) {
+        mp->idle_next->idle_prev = mp->idle_prev;
+    }
+    mp->idle = false;
+    sched.nmidle--;
+}
+
+struct m *midle_get_locked(void)
+{
+    struct m *mp = sched.midle;
+    if (mp) {
+        midle_remove_locked(mp);
+    }
+    return mp;
+}
+
+/* Gives pp (and gp to run first) to a sleeping M, whose note the caller posts after unlock, or
+ * asks the factory for a new one and returns NULL. */
+static struct m *give_locked(struct p *pp, struct g *gp, bool spinning)
+{
+    struct m *mp = midle_get_locked();
+    if (mp) {
+        mp->nextp = pp;
+        mp->nextg = gp;
+        mp->spinning = spinning;
+    } else {
+        factory_want_locked(pp, gp, spinning);
+    }
+    return mp;
+}
+
+/* --- waking ------------------------------------------------------------------------------------ */
+
+/* pp is the waker's own, for its counters, or NULL. */
+COLD void wake_one(struct p *pp)
+{
+    uint32_t none = 0;
+    if (!at_cas(&sched.nspinning, &none, 1, ACQ_REL, RELAXED)) {
+        return;
+    }
+    struct m *mp = NULL;
+    lock(&sched.lock);
+    bool can = sched.midle || sched.no_threads_until == 0 || now_ns() >= sched.no_threads_until;
+    struct p *idle = can ? pidle_get_locked() : NULL;
+    if (idle) {
+        mp = give_locked(idle, NULL, true);
+    }
+    unlock(&sched.lock);
+    if (!idle) {
+        at_store(&sched.nspinning, 0, RELEASE);
+        return;
+    }
+    if (pp) {
+        at_count(&pp->counts.wakes, 1);
+    }
+    sysmon_kick();
+    if (mp) {
+        note_post(&mp->park);
+    }
+}
+
+static bool leave_out(struct p *pp)
+{
+    uint32_t futile = at_load(&sched.futile, RELAXED);
+    if (!futile) {
+        return false;
+    }
+    if (pp->wake_skip == 0) {
+        pp->wake_skip = 1u << min_u64(futile, FUTILE_MOST);
+        return false;
+    }
+    pp->wake_skip--;
+    return true;
+}
+
+/* After work has been put on a queue. only_runnext: it is nowhere but in pp's runnext. */
+void wake_for(struct p *pp, bool only_runnext)
+{
+    at_fence(SEQ_CST); /* [W1] */
+    if (likely(at_load(&sched.npidle, RELAXED) == 0 || at_load(&sched.nspinning, RELAXED))) {
+        return;
+    }
+    if (!only_runnext || !leave_out(pp)) {
+        wake_one(pp);
+    }
+}
+
+/* --- spinning ---------------------------------------------------------------------------------- */
+
+bool spin_begin(struct m *mp)
+{
+    uint32_t none = 0;
+    if (!mp->spinning) {
+        mp->spinning = at_cas(&sched.nspinning, &none, 1, ACQ_REL, RELAXED);
+    }
+    return mp->spinning;
+}
+
+/* The spinner has found work; there may be more. */
+void spin_end(struct m *mp)
+{
+    mp->spinning = false;
+    at_store(&sched.nspinning, 0, RELEASE);
+    at_fence(SEQ_CST); /* [W3] */
+    if (at_load(&sched.npidle, RELAXED) && work_visible()) {
+        wake_one(mp->p);
+    }
+}
+
+/* --- sleeping ---------------------------------------------------------------------------------- */
+
+static void sleep_until_given(struct m *mp)
+{
+    note_wait(&mp->park);
+    note_clear(&mp->park);
+    mp->p = mp->nextp; /* NULL: told to stop */
+    mp->nextp = NULL;
+}
+
+/* Work was seen: come back with an idle P. False: taken by a waker already, or no P is left. */
+static bool come_back(struct m *mp)
+{
+    bool back = false;
+    lock(&sched.lock);
+    if (mp->idle && sched.pidle) {
+        midle_remove_locked(mp);
+        mp->p = pidle_get_locked();
+        back = true;
+    }
+    unlock(&sched.lock);
+    if (back) {
+        sysmon_kick();
+    }
+    return back;
+}
+
+/* Gives up the P, if it has one, and sleeps until it is given one. On g0. */
+void m_idle(struct m *mp)
+{
+    struct p *pp = mp->p;
+    lock(&sched.lock);
+    if (at_load(&mp->stop, RELAXED) || (pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))) {
+        unlock(&sched.lock);
+        return;
+    }
+    if (pp) {
+        mp->p = NULL;
+        pidle_put_locked(pp);
+    }
+    midle_put_locked(mp);
+    unlock(&sched.lock);
+    if (mp->spinning) {
+        mp->spinning = false;
+        at_store(&sched.nspinning, 0, RELEASE);
+        at_count(&sched.futile, at_load(&sched.futile, RELAXED) < FUTILE_MOST);
+    }
+    at_fence(SEQ_CST); /* [W2] */
+    if (work_visible() && come_back(mp)) {
+        return;
+    }
+    if (at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED)) {
+        lock(&sched.lock);
+        deadlock_check_locked(0);
+        unlock(&sched.lock);
+    }
+    sleep_until_given(mp);
+}
+
+/* Passes the P, with gp to run first, to another M, and sleeps. On g0. */
+void m_hand_off(struct m *mp, struct g *gp)
+{
+    struct p *pp = mp->p;
+    lock(&sched.lock);
+    if (at_load(&mp->stop, RELAXED)) {
+        unlock(&sched.lock);
+        return;
+    }
+    struct m *heir = give_locked(pp, gp, false);
+    mp->p = NULL;
+    midle_put_locked(mp);
+    unlock(&sched.lock);
+    if (heir) {
+        note_post(&heir->park);
+    }
+    sleep_until_given(mp);
+}

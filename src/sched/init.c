@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The life of the runtime: one at a time, counted. pirn_run is a start, goroutine 1, and a stop.
+ *
+ * The thread that calls pirn_run runs no goroutine; it waits like any foreign thread. The end, in
+ * order: no foreign call may begin; the factory ends, so that there are no new threads; every M
+ * leaves at its next entry into the runtime; then memory goes back. A thread that does not come
+ * within the grace time keeps everything that it may still touch.
+ *
+ * Lock: life_lock (RANK_LIFE) around start and stop, never held while goroutines are waited for.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "os/cpu.h"
+#include "sched/sched.h"
+
+struct sched sched = {.lock = LOCK_INIT(RANK_SCHED)};
+static struct lock life_lock = LOCK_INIT(RANK_LIFE);
+static uint32_t nstarts; /* under life_lock */
+
+const char *g_status_name(uint32_t status)
+{
+    switch (status) {
+    case G_IDLE: return "idle";
+    case G_RUNNABLE: return "runnable";
+    case G_RUNNING: return "running";
+    case G_WAITING: return "waiting";
+    default: return "in an unknown state";
+    }
+}
+
+/* --- start ------------------------------------------------------------------------------------- */
+
+static int check_config(pirn_config *c)
+{
+    if (c->procs < 0 || c->procs > PROCS_MAX || c->max_threads < 0 || c->time_slice < 0
+        || c->stop_grace < 0) {
+        return -EINVAL;
+    }
+    c->max_threads = c->max_threads ? c->max_threads : 10000;
+    c->stack_size = c->stack_size ? c->stack_size : (size_t)256 << 10;
+    c->time_slice = c->time_slice ? c->time_slice : 10 * PIRN_MS;
+    c->stop_grace = c->stop_grace ? c->stop_grace : PIRN_SEC;
+    int class = stack_class(c->stack_size);
+    /* The first goroutine runs ordinary code: a dense stack can't be the default. */
+    return class < STACK_DENSE ? -EINVAL : 0;
+}
+
+static void reset(const pirn_config *config, const struct debug_env *env)
+{
+    sched.config = *config;
+    sched.class = stack_class(config->stack_size);
+    sched.move = env->move;
+    sched.globq.list = (struct glist){0};
+    at_store(&sched.globq.size, 0, RELAXED);
+    sched.pidle = NULL;
+    sched.midle = NULL;
+    sched.want_m = NULL;
+    sched.nwant_m = sched.nmidle = sched.nm = 0;
+    sched.deadlock_pending = false;
+    sched.no_threads_until = 0;
+    at_store(&sched.npidle, 0, RELAXED);
+    at_store(&sched.nspinning, 0, RELAXED);
+    at_store(&sched.nprocs, 0, RELAXED);
+    at_store(&sched.nm_gone, 0, RELAXED);
+    at_store(&sched.futile, 0, RELAXED);
+    at_store(&sched.main_exited, 0, RELAXED);
+    at_store(&sched.next_id, 1, RELAXED);
+    at_store(&sched.counts.spawned, 0, RELAXED);
+    at_store(&sched.counts.ended, 0, RELAXED);
+    pthread_sigmask(SIG_SETMASK, NULL, &sched.sigmask);
+    fatal_dump = dump_all;
+    fatal_callback = config->on_fatal;
+}
+
+static int start_threads(int procs)
+{
+    p_resize(procs, NULL);
+    if (at_load(&sched.nprocs, RELAXED) == 0) {
+        return -ENOMEM;
+    }
+    int err = sysmon_start();
+    if (err) {
+        return err;
+    }
+    err = factory_start();
+    if (err) {
+        sysmon_stop();
+        return err;
+    }
+    lock(&sched.lock);
+    struct p *pp = pidle_get_locked();
+    unlock(&sched.lock);
+    err = m_start(pp, NULL, false); /* one thread at least; the others come when there is work */
+    if (err) {
+        factory_stop();
+        sysmon_stop();
+    }
+    return err;
+}
+
+static int start_locked(const pirn_config *given)
+{
+    struct debug_env env;
+    pirn_config config = *given;
+    int err = check_config(&config);
+    if (err) {
+        return err;
+    }
+    debug_env_read(&env);
+    reset(&config, &env);
+    int procs = config.procs ? config.procs : env.procs;
+    at_store(&sched.follow_cpus, procs == 0, RELAXED);
+    at_store(&sched.life, LIFE_STARTING, RELAXED);
+    stack_init(env.guard);
+    err = start_threads(procs ? procs : cpu_count());
+    if (err) {
+        p_fini(false);
+        g_fini(false);
+        stack_fini(false);
+        at_store(&sched.life, LIFE_NONE, RELAXED);
+        return err;
+    }
+    at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
+    return 0;
+}
+
+/* --- stop -------------------------------------------------------------------------------------- */
+
+static void stop_locked(void)
+{
+    bool left_behind;
+    at_store(&sched.life, LIFE_STOPPING, SEQ_CST); /* [F1] in foreign.c */
+    while (at_load(&sched.nforeign, SEQ_CST)) {
+        sched_yield();
+    }
+    factory_stop();
+    m_fini(sched.config.stop_grace, &left_behind);
+    sysmon_stop();
+    p_fini(left_behind);
+    g_fini(left_behind);
+    stack_fini(left_behind);
+    fatal_dump = NULL;
+    fatal_callback = NULL;
+    at_store(&sched.life, LIFE_NONE, RELAXED);
+}
+
+static void drop_start(void)
+{
+    lock(&life_lock);
+    if (--nstarts == 0) {
+        stop_locked();
+    }
+    unlock(&life_lock);
+}
+
+/* Counts one more start; *first tells whether the runtime came to life by it. */
+static int take_start(const pirn_config *config, bool *first)
+{
+    int err = 0;
+    lock(&life_lock);
+    *first = nstarts == 0;
+    if (*first) {
+        err = start_locked(config);
+    }
+    nstarts += !err;
+    unlock(&life_lock);
+    return err;
+}
+
+EXPORT int pirn_start_n(const pirn_config *config, size_t size)
+{
+    pirn_config known = {0};
+    bool first;
+    int err = config ? versioned_copy(&known, sizeof known, config, size) : 0;
+    if (getm()) {
+        return -EBUSY;
+    }
+    return err ? err : take_start(&known, &first);
+}
+
+EXPORT int pirn_stop(void)
+{
+    if (getm()) {
+        return -EDEADLK;
+    }
+    lock(&life_lock);
+    int err = nstarts == 0 ? -EINVAL : 0;
+    if (!err && nstarts == 1 && at_load(&sched.nforeign_parked, RELAXED)) {
+        err = -EBUSY;
+    }
+    if (!err && --nstarts == 0) {
+        stop_locked();
+    }
+    unlock(&life_lock);
+    return err;
+}
+
+/* --- run --------------------------------------------------------------------------------------- */
+
+struct main_call {
+    int (*fn)(void *);
+    void *arg;
+    int result;
+};
+
+static void main_goroutine(void *arg)
+{
+    struct main_call *call = arg;
+    call->result = call->fn(call->arg);
+}
+
+EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *), void *arg)
+{
+    pirn_config known = {0};
+    bool first;
+    int err = config ? versioned_copy(&known, sizeof known, config, size) : 0;
+    if (err || !fn) {
+        return err ? err : -EINVAL;
+    }
+    if (getm()) {
+        return -EBUSY;
+    }
+    known.flags |= PIRN_F_DEADLOCK;
+    err = take_start(&known, &first);
+    if (err) {
+        return err;
+    }
+    pirn_wg wg = {0};
+    struct main_call call = {.fn = fn, .arg = arg};
+    struct gstart start = {.fn = (void (*)(void))main_goroutine, .slot = {(uintptr_t)&call}};
+    pirn_wg_add(&wg, 1);
+    err = spawn(NULL, &start, first ? G_SIMPLE | G_MAIN : G_SIMPLE, "main\0pirn_run", &wg);
+    if (!err) {
+        pirn_wg_wait(&wg);
+    }
+    drop_start();
+    return err ? err : call.result;
+}
+
+EXPORT int pirn_run(int (*fn)(void *), void *arg)
+{
+    return pirn_run_config_n(NULL, 0, fn, arg);
+}
+
+/* --- small calls ------------------------------------------------------------------------------- */
+
+EXPORT const char *pirn_version(void)
+{
+    return PIRN_VERSION;
+}
+
+EXPORT pirn_ns pirn_now(void)
+{
+    return now_ns();
+}
+
+EXPORT uint64_t pirn_id(void)
+{
+    struct m *mp = enter();
+    return mp ? mp->curg->id : 0;
+}
+
+EXPORT int pirn_num_goroutines(void)
+{
+    struct m *mp = enter();
+    if (!mp && !foreign_enter()) {
+        return 0;
+    }
+    int n = (int)g_count();
+    if (!mp) {
+        foreign_leave();
+    }
+    return n;
+}
+
+EXPORT void pirn_set_name(const char *format, ...)
+{
+    struct m *mp = enter();
+    struct gextra *x = mp ? g_extra(mp->curg) : NULL;
+    if (x) { /* outside a goroutine, or without memory, there is no name: it is for people only */
+        va_list ap;
+        va_start(ap, format);
+        vsnprintf(x->name, sizeof x->name, format, ap);
+        va_end(ap);
+    }
+}
+
+#undef errno
+EXPORT int *pirn_errno_location(void)
+{
+    return __errno_location();
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ps: how many there are, and changing that while goroutines run.
+ *
+ * The world is not stopped. A P is never freed or moved while the runtime runs; sched.allp only
+ * grows, and a P that is one too many is marked: an idle one retires at once, a running one at the
+ * next switch of its M (p_retire_g0). A thief may visit a retired P at any time: its queue is
+ * empty. Growing makes marked Ps stay, revives retired ones, then makes new ones.
+ *
+ * Retiring empties the P: runnable goroutines go to the global queue in order, free Gs and stacks
+ * to their pools.
+ */
+#include "sched/sched.h"
+
+#include <stdlib.h>
+
+static struct p *p_new(uint32_t id)
+{
+    struct p *pp = aligned_alloc(CACHE_LINE, (sizeof *pp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    if (pp) {
+        memset(pp, 0, sizeof *pp);
+        pp->id = (int)id;
+        at_store(&pp->status, P_RETIRED, RELAXED);
+        rand_seed(&pp->rand, (uint64_t)now_ns() * (id + 1));
+    }
+    return pp;
+}
+
+/* Makes sure that n Ps exist, retired ones. Fewer if memory ends. */
+static void make_ps_locked(uint32_t n)
+{
+    for (uint32_t i = at_load(&sched.nallp, RELAXED); i < n; i++) {
+        struct p *pp = p_new(i);
+        if (!pp) {
+            return;
+        }
+        at_store(&sched.allp[i], pp, RELAXED);
+        at_store(&sched.nallp, i + 1, RELEASE); /* pairs with ACQUIRE of every walk over allp */
+    }
+}
+
+static void grow_locked(uint32_t n)
+{
+    make_ps_locked(n);
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        struct p *pp = at_load(&sched.allp[i], RELAXED);
+        if (at_load(&sched.nprocs, RELAXED) >= n) {
+            return;
+        }
+        if (at_load(&pp->retire, RELAXED)) {
+            at_store(&pp->retire, 0, RELAXED); /* its M has not come to it yet */
+            at_count(&sched.nprocs, 1);
+        } else if (at_load(&pp->status, RELAXED) == P_RETIRED) {
+            at_count(&sched.nprocs, 1);
+            pidle_put_locked(pp);
+        }
+    }
+}
+
+static void empty_caches(struct p *pp)
+{
+    stack_flush(pp);
+    g_flush(pp);
+}
+
+static void shrink_locked(uint32_t n, struct p *mine)
+{
+    while (at_load(&sched.nprocs, RELAXED) > n && sched.pidle) {
+        struct p *pp = pidle_get_locked();
+        at_store(&pp->status, P_RETIRED, RELAXED);
+        at_count(&sched.nprocs, (uint32_t)-1);
+        empty_caches(pp);
+    }
+    for (uint32_t i = at_load(&sched.nallp, RELAXED); i-- > 0;) {
+        struct p *pp = at_load(&sched.allp[i], RELAXED);
+        if (at_load(&sched.nprocs, RELAXED) == n) {
+            return;
+        }
+        if (pp != mine && at_load(&pp->status, RELAXED) == P_RUNNING
+            && !at_load(&pp->retire, RELAXED)) {
+            at_store(&pp->retire, 1, RELAXED);
+            at_count(&sched.nprocs, (uint32_t)-1);
+        }
+    }
+}
+
+int p_resize(int n, struct p *mine)
+{
+    uint32_t want = (uint32_t)n;
+    bool room = stack_room_for_procs(want) == 0;
+    lock(&sched.lock);
+    uint32_t before = at_load(&sched.nprocs, RELAXED);
+    if (want > before && room) {
+        grow_locked(want);
+    } else if (want < before) {
+        shrink_locked(want, mine);
+    }
+    unlock(&sched.lock);
+    if (want > before) {
+        wake_for(NULL, false); /* new Ps take part in what is there */
+    }
+    return (int)before;
+}
+
+/* The M gives up its P, which is one too many, unless that has been taken back. On g0. */
+void p_retire_g0(struct m *mp)
+{
+    struct p *pp = mp->p;
+    struct glist left = {0};
+    struct g *gp;
+    bool inherits;
+    lock(&sched.lock);
+    if (!at_load(&pp->retire, RELAXED)) {
+        unlock(&sched.lock);
+        return;
+    }
+    while ((gp = runq_get_owner(&pp->runq, &inherits))) {
+        glist_put(&left, gp);
+    }
+    globq_put_list_locked(&sched.globq, &left);
+    at_store(&pp->retire, 0, RELAXED);
+    at_store(&pp->status, P_RETIRED, RELAXED);
+    mp->p = NULL;
+    empty_caches(pp);
+    unlock(&sched.lock);
+    wake_for(NULL, false);
+}
+
+/* keep: a thread was left behind that may still look at its P. */
+void p_fini(bool keep)
+{
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        if (!keep) {
+            free(at_load(&sched.allp[i], RELAXED));
+        }
+        at_store(&sched.allp[i], NULL, RELAXED);
+    }
+    at_store(&sched.nallp, 0, RELAXED);
+}
+
+EXPORT int pirn_procs(int n)
+{
+    struct m *mp = enter();
+    if (!mp && !foreign_enter()) {
+        return 0;
+    }
+    int before = (int)at_load(&sched.nprocs, RELAXED);
+    if (n > 0) {
+        at_store(&sched.follow_cpus, 0, RELAXED);
+        before = p_resize(n < PROCS_MAX ? n : PROCS_MAX, mp ? mp->p : NULL);
+    }
+    if (!mp) {
+        foreign_leave();
+    }
+    return before;
+}

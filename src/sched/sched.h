@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * G, M and P: the data of the scheduler, and who owns each field.
+ *
+ *   G  a goroutine. While it runs it belongs to its M; while it is runnable, to
+ *      the queue it is on; while it waits, to whoever will make it ready. The
+ *      memory of a G is never given back while the runtime runs, so a stale
+ *      pointer still points to a G.
+ *   M  a kernel thread. Its own stack (g0) runs the scheduler when there is
+ *      nothing else to run; goroutines switch to each other directly.
+ *   P  the right to run goroutines, with the queues and caches that need no lock
+ *      because only the M that holds the P uses them ("owner" below).
+ *
+ * The rule of the switch: nobody may resume a goroutine whose stack is still in
+ * use. So whatever makes the old goroutine visible to others (queue it, unlock
+ * the object it waits on, free its stack) is a commit action that the far side
+ * of the switch carries out, when the old stack has been left: schedule.c.
+ */
+#ifndef PIRN_SCHED_SCHED_H
+#define PIRN_SCHED_SCHED_H
+
+#include <pirn.h>
+#include <sched.h>
+#include <signal.h>
+
+#include "arch/arch.h"
+#include "base/atomic.h"
+#include "base/fatal.h"
+#include "base/rand.h"
+#include "base/tool.h"
+#include "base/util.h"
+#include "os/os.h"
+
+#define PROCS_MAX 1024
+#define GLOBQ_TICK 61 /* every so many switches the global queue goes first */
+
+/* --- G ----------------------------------------------------------------------------------------- */
+
+enum g_status {       /* who may touch the G and its stack */
+    G_IDLE,           /* nobody's: on a free list */
+    G_RUNNABLE,       /* the queue that holds it */
+    G_RUNNING,        /* the M whose curg it is */
+    G_WAITING,        /* whoever holds its wait record */
+};
+
+enum wait_reason { WAIT_NONE, WAIT_WG, WAIT_PARK, WAIT_REASONS };
+
+enum g_flags {
+    G_UNGUARDED = 1,  /* no guard region below its stack: canary and sp are checked at switches */
+    G_FP_MODES = 2,   /* has FP modes of its own */
+    G_SIMPLE = 4,     /* start.fn takes one pointer, in start.slot[0] */
+    G_FLOATS = 8,     /* a captured call with floating-point arguments */
+    G_MAIN = 16,      /* goroutine 1 */
+    G_SITE_PC = 32,   /* site is a return address, not a text */
+};
+
+/* Before the first run: what to call. At most 6 arguments in all: integer registers are
+ * kept from the front of slot[], floating-point registers from its back. */
+struct gstart {
+    void (*fn)(void);
+    uint64_t slot[GO_ARGS_MAX];
+};
+
+/* After: what only a started goroutine has. */
+struct grun {
+    int64_t wait_since;      /* coarse clock at the last park */
+    struct m *last_m;        /* PIRN_DEBUG=move */
+};
+
+struct gextra { /* what few goroutines have; made on demand, kept with the G */
+    char name[40];
+    void **locals;
+    uint32_t nlocals;
+    uint64_t fp_modes;       /* G_FP_MODES: while away */
+};
+
+struct g {
+    /* one cache line: what a switch touches */
+    void *sp;                /* while away; owner as above */
+    void *stack_hi;          /* NULL: not started, has no stack yet */
+    struct g *link;          /* the one list that it is on */
+    AT(uint32_t) status;
+    uint8_t class;           /* of its stack */
+    uint8_t flags;
+    uint8_t reason;          /* enum wait_reason */
+    uint64_t id;
+    uint64_t creator;        /* id of the goroutine that spawned it */
+    const char *site;        /* "fn\0file:line", or NULL */
+    struct gextra *extra;
+    /* the second line */
+    union {
+        struct gstart start;
+        struct grun run;
+    };
+    struct pirn_wg *done_wg; /* pirn_wg_go: told when it ends */
+    struct tool_stack tool;
+} CACHE_ALIGNED;
+
+#if !TOOL_ASAN && !TOOL_TSAN
+_Static_assert(sizeof(struct g) == 128, "a G is two cache lines");
+#endif
+
+/* --- queues -------------------------------------------------------------------------------------- */
+
+struct glist { /* a list through g.link */
+    struct g *head, *tail;
+    uint32_t n;
+};
+void glist_put(struct glist *l, struct g *gp);
+struct g *glist_get(struct glist *l);
+
+/* runq.c: the ring of a P. One owner puts and gets; any thread steals. */
+#if PIRN_SMALL
+#define RING 4u
+#else
+#define RING 256u
+#endif
+struct runq {
+    at_u32 head CACHE_ALIGNED;  /* taken from here, by owner and thieves, with CAS */
+    at_u32 tail CACHE_ALIGNED;  /* put here, by the owner */
+    AT(struct g *) next;        /* runnext: runs first, and inherits the time slice */
+    AT(struct g *) slot[RING];
+};
+/* All _owner functions need the P. */
+bool runq_put_owner(struct runq *q, struct g *gp, struct glist *overflow);
+struct g *runq_put_next_owner(struct runq *q, struct g *gp); /* returns who was there */
+struct g *runq_get_owner(struct runq *q, bool *inherits);
+struct g *runq_take_next_owner(struct runq *q);
+uint32_t runq_room_owner(const struct runq *q);
+/* Moves half of src into the ring of dst (which the caller owns and is empty); returns one to run. */
+struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen);
+struct g *runq_steal_next(struct runq *src, struct g *seen);
+uint32_t runq_len(const struct runq *q);  /* of the ring; exact for the owner only */
+bool runq_empty(const struct runq *q);    /* ring and runnext, consistent: never a false true */
+bool runq_valid(const struct runq *q);    /* invariants; owner only */
+
+/* globq.c: under sched.lock, but its size may be read at any time. */
+struct globq {
+    struct glist list;
+    at_u32 size;
+};
+void globq_put_locked(struct globq *q, struct g *gp);
+void globq_put_list_locked(struct globq *q, struct glist *l);
+/* One to run; up to max more go into the ring. */
+struct g *globq_get_locked(struct globq *q, struct runq *ring, uint32_t procs, uint32_t max);
+
+/* --- stacks: stack.c --------------------------------------------------------------------------- */
+
+#define STACK_CLASSES 18     /* 2, 4, 8 KB dense; 64 KB to 1 GB guarded */
+#define STACK_DENSE 3
+#define STACK_CACHE 64
+#define STACK_CANARY 0x70697264636e6121u
+
+struct stack_cache {         /* owner only */
+    uint32_t n;
+    uint32_t promises;       /* slots that are granted to this P but to no goroutine yet */
+    uintptr_t slot[STACK_CACHE]; /* high end, | 1 if unguarded; the last freed is on top */
+};
+
+/* --- P ----------------------------------------------------------------------------------------- */
+
+enum p_status { P_IDLE, P_RUNNING, P_RETIRED };
+
+struct p_counts { /* written by the owner, read by anybody */
+    at_u64 spawned, ended, switches, steals, stolen, wakes;
+};
+
+struct p {
+    int id;                  /* index in sched.allp; constant */
+    /* owner only */
+    struct g *gfree;
+    uint32_t ngfree;
+    uint32_t wake_skip;      /* wakes for runnext still to be left out: idle.c */
+    uint64_t id_next, id_end;
+    struct rand rand;
+    /* under sched.lock */
+    struct p *link;          /* idle list, or the factory's list */
+    struct g *handoff_g;     /* for the M that the factory makes */
+    bool handoff_spinning;
+    /* atomic */
+    at_u32 status;
+    at_u32 tick;             /* ++ at every switch that starts a slice */
+    at_u32 switch_seq;       /* ++ at every switch */
+    at_u32 slice_over;       /* sysmon: this slice has lasted too long */
+    at_u32 retire;           /* pirn_procs: give this P up at the next chance */
+    struct p_counts counts;
+    /* sysmon only */
+    uint32_t seen_tick, seen_switch;
+    int64_t seen_since;
+
+    struct runq runq;
+    struct stack_cache stacks[STACK_CLASSES];
+};
+
+/* --- M ----------------------------------------------------------------------------------------- */
+
+struct m {
+    struct g g0;             /* the thread's own stack; first, so that it is aligned */
+    /* owner only */
+    struct g *curg;          /* NULL on g0 */
+    struct p *p;
+    bool spinning;           /* counted in sched.nspinning */
+    void (*commit)(struct m *, struct g *); /* left behind by the last switch: schedule.c */
+    struct g *commit_g;
+    bool (*park_commit)(struct g *, void *); /* of park() */
+    void *park_arg;
+    struct g *nextg;         /* to run first; set with nextp, or by a goroutine that needs g0 */
+    struct rand rand;
+    uint64_t fp_modes;       /* the thread's own, while a goroutine with FP modes runs */
+    /* set by who wakes it, before the note */
+    struct p *nextp;
+    struct note park;
+    at_u32 stop;             /* the runtime ends: leave at the next entry */
+    /* under sched.lock */
+    struct m *idle_next, *idle_prev;
+    bool idle;               /* on the idle list */
+    bool ended;              /* the thread has gone */
+    bool abandoned;          /* left behind by a runtime that has ended */
+    struct m *all;           /* list of all Ms */
+    int id;
+    pthread_t thread;
+};
+
+/* --- the one runtime ---------------------------------------------------------------------------- */
+
+enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING };
+
+struct sched {
+    struct lock lock;
+    /* under lock */
+    struct globq globq;
+    struct p *pidle;
+    struct m *midle;
+    uint32_t nmidle;         /* threads asleep without a P */
+    uint32_t nm;             /* threads that exist or are being made */
+    struct m *allm;
+    struct p *want_m;        /* Ps that wait for the factory */
+    uint32_t nwant_m;
+    bool deadlock_pending;   /* all asleep, but other threads exist: look again */
+    int64_t no_threads_until;/* thread creation failed: don't ask before */
+    /* atomic */
+    at_u32 life;
+    at_u32 npidle;           /* length of pidle */
+    at_u32 nspinning;        /* 0 or 1 */
+    at_u32 nm_gone;          /* threads that have ended; futex of the stop */
+    at_u32 nprocs;           /* Ps that are not retired */
+    at_u32 nallp;            /* Ps that were ever made: indices below are valid */
+    at_u32 futile;           /* runnext wakes in a row that found nothing: idle.c */
+    at_u32 nforeign;         /* foreign threads inside a short call */
+    at_u32 nforeign_parked;  /* foreign threads that wait in pirn */
+    at_u32 follow_cpus;      /* the default: adapt when affinity or quota change */
+    at_u64 coarse_now;       /* clock of the last look of sysmon */
+    at_u64 next_id;
+    struct p_counts counts;  /* of foreign threads; under lock */
+    AT(struct p *) allp[PROCS_MAX];
+    /* constant while it runs */
+    pirn_config config;
+    int class;               /* of default stacks */
+    bool move;               /* PIRN_DEBUG=move: never twice on the same M */
+    sigset_t sigmask;        /* of Ms: that of the thread which started the runtime */
+    at_u32 main_exited;      /* goroutine 1 called pirn_exit */
+};
+extern struct sched sched;
+
+/* --- the current M, P and G --------------------------------------------------------------------- */
+
+extern ptrdiff_t m_tls_offset; /* 0 until the first runtime has started */
+
+/* NULL on a thread that is not an M. Never keep it over a switch. */
+static inline struct m *getm(void)
+{
+    ptrdiff_t offset = m_tls_offset;
+    if (unlikely(!offset)) {
+        return NULL;
+    }
+    struct m *mp = *(struct m **)(void *)(arch_thread_pointer() + offset);
+    return mp;
+}
+
+/* The first line of every public call: NULL on a foreign thread; does not return once the
+ * runtime has been told to stop. */
+_Noreturn void m_leave_for_good(struct m *mp);
+static inline struct m *enter(void)
+{
+    struct m *mp = getm();
+    if (mp && unlikely(at_load(&mp->stop, RELAXED))) {
+        m_leave_for_good(mp);
+    }
+    return mp;
+}
+
+/* park.c */
+struct waiter { /* one wait of one goroutine or foreign thread; lives on its stack */
+    struct waiter *next;
+    struct g *g;             /* NULL: a foreign thread, asleep on the note */
+    struct note note;
+};
+typedef bool commit_fn(struct g *gp, void *arg);
+void park(commit_fn *commit, void *arg, enum wait_reason reason);
+void ready(struct g *gp);
+void waiter_init(struct waiter *w);
+void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason);
+void waiter_ready(struct waiter *w);
+void waiter_ready_list(struct waiter *first); /* linked by next, in order */
+
+/* g.c */
+struct g *g_alloc(struct p *pp); /* pp may be NULL; NULL if out of memory */
+void g_free(struct p *pp, struct g *gp);
+void g_flush(struct p *pp);
+uint64_t g_new_id(struct p *pp);
+struct gextra *g_extra(struct g *gp);
+void g_for_each(void (*fn)(struct g *, void *), void *arg);
+void g_fini(bool keep);
+uint32_t g_count(void);
+const char *g_status_name(uint32_t status);
+
+/* spawn.c */
+int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
+          struct pirn_wg *wg);
+_Noreturn void g_main(void);
+
+/* schedule.c */
+struct g *next_runnable(struct m *mp);
+struct g *next_local(struct p *pp);
+void switch_to(struct m *mp, struct g *from, struct g *to);
+void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *));
+struct m *switch_finish(void);
+void m_run(struct m *mp);
+void runq_submit(struct p *pp, struct g *gp, bool next);
+
+/* findwork.c */
+struct g *find_work(struct m *mp);
+bool work_visible(void);
+struct walk { /* visits 0 .. n-1 once each, in random order */
+    uint32_t at, step, left, n;
+};
+void walk_begin(struct walk *w, struct rand *r, uint32_t n);
+bool walk_next(struct walk *w, uint32_t *i);
+
+/* idle.c */
+void m_idle(struct m *mp);
+void m_hand_off(struct m *mp, struct g *gp);
+void wake_for(struct p *pp, bool only_runnext);
+void wake_one(struct p *pp);
+bool spin_begin(struct m *mp);
+void spin_end(struct m *mp);
+void pidle_put_locked(struct p *pp);
+struct p *pidle_get_locked(void);
+struct m *midle_get_locked(void);
+
+/* m.c, factory.c, sysmon.c */
+int factory_start(void);
+void factory_stop(void);
+void factory_want_locked(struct p *pp, struct g *gp, bool spinning);
+void factory_want_procs(int n);
+int m_start(struct p *pp, struct g *gp, bool spinning);
+void m_fini(int64_t grace, bool *left_behind);
+int sysmon_start(void);
+void sysmon_stop(void);
+void sysmon_kick(void);
+int64_t coarse_now(void);
+
+/* p.c */
+int p_resize(int n, struct p *mine); /* the number before; mine (or NULL) is kept */
+void p_retire_g0(struct m *mp);
+void p_fini(bool keep);
+
+/* stack.c */
+int stack_class(size_t size);
+size_t stack_class_size(int class);
+int stack_promise(struct p *pp, int class);
+void stack_unpromise(struct p *pp, int class);
+void stack_refill_g0(struct p *pp, int class);
+void stack_give_owner(struct p *pp, struct g *gp);
+void stack_flush(struct p *pp);
+void stack_check(struct g *gp);
+void *stack_lo(const struct g *gp); /* lowest usable address */
+int stack_room_for_procs(uint32_t nprocs); /* 0 or -ENOMEM */
+int stack_init(enum guard_kind kind);
+void stack_fini(bool keep);
+int64_t stack_trim(int64_t now);
+void stack_metrics(pirn_metrics_v1 *out);
+
+/* foreign.c */
+bool foreign_enter(void); /* false: no runtime runs */
+void foreign_leave(void);
+void foreign_park(struct note *note, commit_fn *commit, void *arg);
+void foreign_ready(struct note *note);
+
+/* local.c, deadlock.c, debugenv.c */
+void local_end(struct g *gp);
+void deadlock_check_locked(uint32_t mine);
+extern const char *const wait_reason_names[WAIT_REASONS];
+/* debug/dump.c, which stands above: the one upward call */
+void dump_all(int fd);
+struct debug_env {
+    enum guard_kind guard;
+    bool move;
+    int procs;               /* PIRN_PROCS, or 0 */
+};
+void debug_env_read(struct debug_env *out);
+
+#endif

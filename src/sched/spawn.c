@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The beginning and the end of a goroutine.
+ *
+ * A spawned goroutine is a G with a function and its arguments; it has no stack until it first
+ * runs (stack.c says why). When one ends and the next to run has not started yet, the next takes
+ * over the stack at once, without a switch: a burst of short goroutines runs like a loop.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sched/sched.h"
+
+/* Filled by the stub of pirn_go (arch/.../goargs.S); read before anything else can run. */
+extern __thread struct goargs go_args_tls;
+__attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct goargs go_args_tls;
+
+/* --- spawning ---------------------------------------------------------------------------------- */
+
+static int set_attr(struct g *gp, const pirn_attr *attr)
+{
+    if (!attr->name && !(attr->flags & PIRN_ATTR_FP_MODES)) {
+        return 0;
+    }
+    struct gextra *x = g_extra(gp);
+    if (!x) {
+        return -ENOMEM;
+    }
+    if (attr->name) {
+        fmt(x->name, sizeof x->name, "%s", attr->name);
+    }
+    if (attr->flags & PIRN_ATTR_FP_MODES) {
+        gp->flags |= G_FP_MODES;
+        x->fp_modes = arch_fp_modes(); /* inherited from the spawner */
+    }
+    return 0;
+}
+
+static int class_of(const pirn_attr *attr)
+{
+    return attr && attr->stack_size ? stack_class(attr->stack_size) : sched.class;
+}
+
+/* Makes the G; what it needs later is promised now. */
+static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+                struct g **out)
+{
+    int class = class_of(attr);
+    if (class < 0) {
+        return class;
+    }
+    if (unlikely(stack_promise(pp, class))) {
+        return -ENOMEM;
+    }
+    struct g *gp = g_alloc(pp);
+    if (unlikely(!gp)) {
+        stack_unpromise(pp, class);
+        return -ENOMEM;
+    }
+    gp->class = (uint8_t)class;
+    gp->flags = flags;
+    gp->reason = WAIT_NONE;
+    gp->id = g_new_id(pp);
+    gp->start.fn = start->fn;
+    gp->start.slot[0] = start->slot[0];
+    if (unlikely(!(flags & G_SIMPLE))) {
+        gp->start = *start;
+    }
+    if (unlikely(attr && set_attr(gp, attr))) {
+        stack_unpromise(pp, class);
+        g_free(pp, gp);
+        return -ENOMEM;
+    }
+    *out = gp;
+    return 0;
+}
+
+static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+                         const char *site, struct pirn_wg *wg)
+{
+    struct g *gp;
+    if (!foreign_enter()) {
+        return -EAGAIN;
+    }
+    int err = make(NULL, attr, start, flags, &gp);
+    if (!err) {
+        gp->site = site;
+        gp->creator = 0;
+        gp->done_wg = wg;
+        lock(&sched.lock);
+        at_count(&sched.counts.spawned, 1);
+        at_store(&gp->status, G_RUNNABLE, RELAXED);
+        globq_put_locked(&sched.globq, gp);
+        unlock(&sched.lock);
+        wake_for(NULL, false);
+    }
+    foreign_leave();
+    return err;
+}
+
+int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
+          struct pirn_wg *wg)
+{
+    struct m *mp = enter();
+    if (unlikely(!mp)) {
+        return spawn_foreign(attr, start, flags, site, wg);
+    }
+    struct p *pp = mp->p;
+    struct g *gp;
+    int err = make(pp, attr, start, flags, &gp);
+    if (unlikely(err)) {
+        return err;
+    }
+    gp->site = site;
+    gp->creator = mp->curg->id;
+    gp->done_wg = wg;
+    at_count(&pp->counts.spawned, 1);
+    at_store(&gp->status, G_RUNNABLE, RELAXED);
+    runq_submit(pp, gp, true);
+    return 0;
+}
+
+COLD static _Noreturn void cant_go(int err)
+{
+    switch (err) {
+    case -EAGAIN: misuse("pirn_go: no runtime runs (call it below pirn_run, or after pirn_start)");
+    case -ENOMEM: fatal("out of memory: cannot make a goroutine (%u exist)", g_count());
+    default: fatal("go of nil func value");
+    }
+}
+
+EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), void *arg)
+{
+    pirn_attr known = {0};
+    if (!fn) {
+        return -EINVAL;
+    }
+    if (attr) {
+        int err = versioned_copy(&known, sizeof known, attr, size);
+        if (err) {
+            return err;
+        }
+    }
+    struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
+    return spawn(attr ? &known : NULL, &start, G_SIMPLE | G_SITE_PC, __builtin_return_address(0),
+                 NULL);
+}
+
+EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
+{
+    struct gstart start;
+    start.fn = (void (*)(void))fn;
+    start.slot[0] = (uintptr_t)arg;
+    if (wg) {
+        pirn_wg_add(wg, 1);
+    }
+    int err = fn ? spawn(NULL, &start, G_SIMPLE, site, wg) : -EINVAL;
+    if (unlikely(err)) {
+        cant_go(err);
+    }
+}
+
+EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site,
+                              struct pirn_wg *wg)
+{
+    struct gstart start = {.fn = fn};
+    uint8_t gflags = 0;
+    unsigned n = flags >> 8;
+    for (unsigned i = 0; i < n && i < GO_ARGS_MAX; i++) {
+        start.slot[i] = go_args_tls.i[i];
+    }
+    if (flags & GO_HAS_FLOAT) {
+        /* n arguments, of which f are floating: the first n - f slots are integers. */
+        gflags = G_FLOATS;
+        for (unsigned i = 0; i < (flags >> 4 & 15); i++) {
+            memcpy(&start.slot[GO_ARGS_MAX - 1 - i], &go_args_tls.f[i], sizeof(uint64_t));
+        }
+    }
+    if (wg) {
+        pirn_wg_add(wg, 1);
+    }
+    int err = fn ? spawn(NULL, &start, gflags, site, wg) : -EINVAL;
+    if (unlikely(err)) {
+        cant_go(err);
+    }
+}
+
+/* --- running ----------------------------------------------------------------------------------- */
+
+static NOINLINE void call_captured(const struct gstart *start, uint8_t flags)
+{
+    struct goargs args;
+    for (int i = 0; i < GO_ARGS_MAX; i++) {
+        args.i[i] = start->slot[i];
+        memcpy(&args.f[i], &start->slot[GO_ARGS_MAX - 1 - i], sizeof(double));
+    }
+    go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0);
+}
+
+/* The second line of a G changes its meaning here: from what to call to what a running one has. */
+static void call(struct g *gp)
+{
+    struct gstart start = gp->start;
+    gp->run = (struct grun){.last_m = sched.move ? getm() : NULL};
+    if (likely(gp->flags & G_SIMPLE)) {
+        ((void (*)(void *))start.fn)((void *)(uintptr_t)start.slot[0]);
+    } else {
+        call_captured(&start, gp->flags);
+    }
+}
+
+/* What the goroutine itself still does before it is gone. */
+static void last_words(struct g *gp)
+{
+    if (unlikely(gp->extra)) {
+        local_end(gp);
+    }
+    if (gp->done_wg) {
+        pirn_wg_done(gp->done_wg);
+    }
+}
+
+/* On the far side of the switch: the stack has been left. */
+static void commit_end(struct m *mp, struct g *gp)
+{
+    tool_stack_end(&gp->tool);
+    stack_give_owner(mp->p, gp);
+    g_free(mp->p, gp);
+}
+
+static void count_end(struct p *pp, struct g *gp)
+{
+    at_count(&pp->counts.ended, 1);
+    stack_unpromise(pp, gp->class);
+    gp->done_wg = NULL;
+    at_store(&gp->status, G_IDLE, RELAXED);
+}
+
+/* Ends gp. Returns the next goroutine if it can run on this stack, else does not return. */
+static struct g *end(struct g *gp, bool may_take_over)
+{
+    last_words(gp);
+    struct m *mp = enter();
+    count_end(mp->p, gp);
+    if (unlikely(gp->flags & G_UNGUARDED)) {
+        stack_check(gp);
+    }
+    struct g *next = next_runnable(mp);
+    if (TOOL_TAKEOVER && may_take_over && next && !next->stack_hi && next->class == gp->class
+        && !((next->flags | gp->flags) & G_FP_MODES) && !sched.move) {
+        next->stack_hi = gp->stack_hi;
+        next->flags |= gp->flags & G_UNGUARDED;
+        gp->stack_hi = NULL;
+        next->tool = gp->tool;
+        g_free(mp->p, gp);
+        at_store(&next->status, G_RUNNING, RELAXED);
+        mp->curg = next;
+        at_count(&mp->p->counts.switches, 1);
+        at_count(&mp->p->switch_seq, 1);
+        return next;
+    }
+    switch_away(mp, gp, next, commit_end);
+    throw("spawn: goroutine %lu ran on after its end", gp->id);
+}
+
+/* The first C frame of every goroutine stack; entered by a switch. */
+void g_main(void)
+{
+    struct m *mp = switch_finish();
+    struct g *gp = mp->curg;
+    for (;;) {
+        call(gp);
+        gp = end(gp, true);
+    }
+}
+
+EXPORT void pirn_exit(void)
+{
+    struct m *mp = enter();
+    if (!mp) {
+        misuse("pirn_exit outside a goroutine");
+    }
+    struct g *gp = mp->curg;
+    if (gp->flags & G_MAIN) {
+        at_store(&sched.main_exited, 1, RELAXED);
+        gp->done_wg = NULL; /* pirn_run goes on waiting */
+    }
+    end(gp, false);
+    __builtin_unreachable();
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sysmon: a thread without a P that looks at the others now and then.
+ *
+ * - A P that has not started a new slice for a whole slice: its runnext loses its privilege.
+ * - A P that does not get to what it has queued (its goroutine computes) while another P is idle:
+ *   wake somebody to steal it. This bounds the delay of the wakes that idle.c leaves out.
+ * - Free stacks give their pages back (stackmem.c).
+ * - Affinity and CPU quota are read again, unless the program set the number of Ps.
+ * - A deadlock that could not be told from threads about to end is looked at again.
+ *
+ * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms;
+ * when all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
+ * uses no CPU. [S1] pairs with [S2]: either sysmon sees the P that starts, or the starter sees
+ * that sysmon sleeps.
+ */
+#include "sched/sched.h"
+
+#include "os/cpu.h"
+
+#define LOOK_EVERY ((int64_t)10 * 1000 * 1000)
+#define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
+#define DEADLOCK_FIRST ((int64_t)10 * 1000 * 1000)
+#define DEADLOCK_MOST ((int64_t)10 * 1000 * 1000 * 1000)
+
+static struct {
+    pthread_t thread;
+    at_u32 asleep;    /* deep: needs a kick; futex */
+    at_u32 stop;
+    struct cpu_limit cpus;
+    int64_t cpus_at, trim_at, deadlock_at, deadlock_wait;
+} sysmon;
+
+int64_t coarse_now(void)
+{
+    return (int64_t)at_load(&sched.coarse_now, RELAXED);
+}
+
+static int64_t tell_time(void)
+{
+    int64_t now = now_ns();
+    at_store(&sched.coarse_now, (uint64_t)now, RELAXED);
+    return now;
+}
+
+/* After a P has started, or something is left to trim. */
+void sysmon_kick(void)
+{
+    at_fence(SEQ_CST); /* [S2] */
+    if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, ACQ_REL)) {
+        tell_time(); /* it stood still meanwhile */
+        futex_wake(&sysmon.asleep, 1);
+    }
+}
+
+/* True if the P has work that it does not get to. */
+static bool look_at(struct p *pp, int64_t now)
+{
+    uint32_t tick = at_load(&pp->tick, RELAXED), seq = at_load(&pp->switch_seq, RELAXED);
+    bool stuck = pp->seen_switch == seq && !runq_empty(&pp->runq);
+    if (pp->seen_tick != tick) {
+        pp->seen_tick = tick;
+        pp->seen_since = now;
+    } else if (now - pp->seen_since >= sched.config.time_slice) {
+        pp->seen_since = now;
+        at_store(&pp->slice_over, 1, RELAXED);
+    }
+    pp->seen_switch = seq;
+    return stuck;
+}
+
+static void look_at_all(int64_t now)
+{
+    bool stuck = at_load(&sched.globq.size, RELAXED) > 0;
+    uint32_t n = at_load(&sched.nallp, ACQUIRE);
+    for (uint32_t i = 0; i < n; i++) {
+        struct p *pp = at_load(&sched.allp[i], RELAXED);
+        if (at_load(&pp->status, RELAXED) == P_RUNNING && look_at(pp, now)) {
+            at_store(&sched.futile, 0, RELAXED);
+            stuck = true;
+        }
+    }
+    if (stuck && at_load(&sched.npidle, RELAXED)) {
+        wake_one(NULL);
+    }
+}
+
+static void look_at_cpus(int64_t now)
+{
+    if (now < sysmon.cpus_at || !at_load(&sched.follow_cpus, RELAXED)) {
+        return;
+    }
+    sysmon.cpus_at = now + CPUS_EVERY;
+    int n = cpu_limit_count(&sysmon.cpus);
+    if (n != (int)at_load(&sched.nprocs, RELAXED)) {
+        factory_want_procs(n);
+    }
+}
+
+static void look_at_deadlock(int64_t now)
+{
+    lock(&sched.lock);
+    if (!sched.deadlock_pending) {
+        sysmon.deadlock_at = INT64_MAX;
+        sysmon.deadlock_wait = DEADLOCK_FIRST;
+    } else if (sysmon.deadlock_at == INT64_MAX) {
+        sysmon.deadlock_at = now + sysmon.deadlock_wait;
+    } else if (now >= sysmon.deadlock_at) {
+        deadlock_check_locked(0);
+        sysmon.deadlock_wait = (int64_t)min_u64((uint64_t)sysmon.deadlock_wait * 4, DEADLOCK_MOST);
+        sysmon.deadlock_at = now + sysmon.deadlock_wait;
+    }
+    unlock(&sched.lock);
+}
+
+static bool all_idle(void)
+{
+    return at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
+}
+
+static void sleep_deep(int64_t until)
+{
+    at_store(&sysmon.asleep, 1, RELAXED);
+    at_fence(SEQ_CST); /* [S1] */
+    if (all_idle() && !at_load(&sysmon.stop, RELAXED)) {
+        futex_wait(&sysmon.asleep, 1, until);
+    }
+    at_store(&sysmon.asleep, 0, RELAXED);
+}
+
+static void *sysmon_main(void *arg)
+{
+    (void)arg;
+    at_u32 *never = &(at_u32){0}; /* a futex that nobody wakes: a sleep with a deadline */
+    while (!at_load(&sysmon.stop, RELAXED)) {
+        int64_t now = tell_time();
+        look_at_all(now);
+        look_at_cpus(now);
+        look_at_deadlock(now);
+        if (now >= sysmon.trim_at) {
+            sysmon.trim_at = stack_trim(now);
+        }
+        if (all_idle()) {
+            sleep_deep((int64_t)min_u64((uint64_t)sysmon.trim_at, (uint64_t)sysmon.deadlock_at));
+            if (sysmon.trim_at == INT64_MAX) {
+                sysmon.trim_at = 0; /* look again: things have happened */
+            }
+        } else {
+            futex_wait(never, 0, now + LOOK_EVERY);
+            sysmon.trim_at = 0;
+        }
+    }
+    return NULL;
+}
+
+int sysmon_start(void)
+{
+    at_store(&sysmon.stop, 0, RELAXED);
+    at_store(&sysmon.asleep, 0, RELAXED);
+    cpu_limit_open(&sysmon.cpus);
+    int64_t now = tell_time();
+    sysmon.cpus_at = now + CPUS_EVERY;
+    sysmon.trim_at = 0;
+    sysmon.deadlock_at = INT64_MAX;
+    sysmon.deadlock_wait = DEADLOCK_FIRST;
+    return thread_create(&sysmon.thread, "pirn-sysmon", sysmon_main, NULL, true);
+}
+
+void sysmon_stop(void)
+{
+    at_store(&sysmon.stop, 1, RELAXED);
+    sysmon_kick();
+    pthread_join(sysmon.thread, NULL);
+}

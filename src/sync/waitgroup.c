@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Wait groups.
+ *
+ * state_: the counter in the high half; in the low half a word lock (os/lock.c) and WAITERS.
+ * waiters_: the last of a ring of wait records (its next is the first), under the word lock.
+ *
+ * An add that neither finds the lock held nor ends a wait is one CAS. The done that ends it takes
+ * the lock, takes the list, and frees the lock with one store of zero: from then on the object may
+ * be gone, for a pirn_wg_wait that sees zero returns at once. What is left to do is on the stacks
+ * of the waiters, who stay until they are made ready.
+ *
+ * Memory order: the CAS of a done is RELEASE, the load of zero in wait ACQUIRE [G1]: what a
+ * goroutine did before done is seen after wait. Waiters that slept get the same from ready().
+ *
+ * Differs from Go, whose counter reaches zero in one step and is reset in another: between the two
+ * a second Wait can return and free the object under the reset.
+ */
+#include "sched/sched.h"
+
+#define ONE ((uint64_t)1 << 32)
+#define WAITERS ((uint64_t)4)
+
+_Static_assert(sizeof(at_u64) == sizeof(uint64_t), "an atomic word is a word");
+
+static at_u64 *state_of(pirn_wg *wg)
+{
+    return (at_u64 *)(void *)&wg->state_;
+}
+
+static int32_t count_of(uint64_t state)
+{
+    return (int32_t)(state >> 32);
+}
+
+/* The counter after adding n; panics where Go does. */
+static int32_t add_to(uint64_t state, int n)
+{
+    int32_t sum;
+    if (__builtin_add_overflow(count_of(state), n, &sum)) {
+        misuse("sync: WaitGroup counter overflow");
+    }
+    if (sum < 0) {
+        misuse("sync: negative WaitGroup counter");
+    }
+    return sum;
+}
+
+static uint64_t with_count(uint64_t state, int32_t count)
+{
+    return (state & (ONE - 1)) | (uint64_t)(uint32_t)count << 32;
+}
+
+static NOINLINE void add_slow(pirn_wg *wg, int n)
+{
+    at_u64 *state = state_of(wg);
+    uint64_t s = word_lock(state);
+    int32_t sum = add_to(s, n);
+    if (sum > 0 || !(s & WAITERS)) {
+        word_unlock(state, with_count(s, sum));
+        return;
+    }
+    struct waiter *last = wg->waiters_, *first = last->next;
+    wg->waiters_ = NULL;
+    last->next = NULL;
+    word_unlock(state, 0); /* from here on *wg may be gone */
+    waiter_ready_list(first);
+}
+
+static void add(pirn_wg *wg, int n)
+{
+    at_u64 *state = state_of(wg);
+    uint64_t s = at_load(state, RELAXED);
+    for (;;) {
+        int32_t sum = add_to(s, n);
+        if (unlikely((s & WORD_LOCK_BITS) || (sum == 0 && (s & WAITERS)))) {
+            add_slow(wg, n);
+            return;
+        }
+        if (likely(at_cas(state, &s, with_count(s, sum), RELEASE, RELAXED))) { /* [G1] */
+            return;
+        }
+    }
+}
+
+EXPORT void pirn_wg_add(pirn_wg *wg, int n)
+{
+    enter();
+    add(wg, n);
+}
+
+EXPORT void pirn_wg_done(pirn_wg *wg)
+{
+    enter();
+    add(wg, -1);
+}
+
+struct unlock_to {
+    at_u64 *state;
+    uint64_t value;
+};
+
+static bool commit_wait(struct g *gp, void *arg)
+{
+    (void)gp;
+    struct unlock_to u = *(struct unlock_to *)arg; /* the waiter's frame: gone once unlocked */
+    word_unlock(u.state, u.value);
+    return true;
+}
+
+EXPORT void pirn_wg_wait(pirn_wg *wg)
+{
+    enter();
+    at_u64 *state = state_of(wg);
+    if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
+        return;
+    }
+    struct waiter w;
+    uint64_t s = word_lock(state);
+    if (count_of(s) == 0) {
+        word_unlock(state, s);
+        return;
+    }
+    waiter_init(&w);
+    struct waiter *last = wg->waiters_;
+    w.next = last ? last->next : &w;
+    if (last) {
+        last->next = &w;
+    }
+    wg->waiters_ = &w;
+    struct unlock_to u = {state, s | WAITERS};
+    waiter_park(&w, commit_wait, &u, WAIT_WG);
+    if (unlikely(count_of(at_load(state, ACQUIRE)) != 0)) {
+        misuse("sync: WaitGroup is reused before previous Wait has returned");
+    }
+}

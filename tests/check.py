@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs everything that must hold, in groups, cheap failures first, and ends
+with one line of totals. `check.py --list` names the groups; `check.py tsan`
+runs one. A step that is not made of tests (a build, a tool) counts as one.
+"""
+import argparse
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+import run  # noqa: E402  (tests/run.py)
+
+ROOT = run.ROOT
+ALL = ('unit', 'go', 'stress', 'fault', 'die', 'example')
+QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
+
+# Defaults; what the caller has set wins.
+SANITIZER_ENV = {
+    'UBSAN_OPTIONS': 'print_stacktrace=1',
+    'ASAN_OPTIONS': 'detect_stack_use_after_return=0',
+    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
+}
+
+
+class Check:
+    def __init__(self, args):
+        self.args = args
+        self.result = run.Result()
+        self.seen = set()  # (flavour, test) that an earlier group has run
+        self.built = {}    # flavour: did its build succeed
+
+    # -- the two kinds of things to do ------------------------------------
+
+    def step(self, name, cmd, env=None, cwd=ROOT):
+        """A command that must succeed; shown only if it does not."""
+        start = time.monotonic()
+        p = subprocess.run([str(c) for c in cmd], cwd=cwd, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           errors='replace', env={**os.environ, **(env or {})})
+        if p.returncode == 0:
+            self.result.passed += 1
+            if self.args.verbose:
+                print(f'ok   {name} ({time.monotonic() - start:.1f} s)')
+        else:
+            self.result.failed.append(name)
+            print(f'FAIL {name}: {run.end_of(p.returncode)}')
+            print(f'     {shlex.join(str(c) for c in cmd)}')
+            print(run.indent(tail(p.stdout)), flush=True)
+        return p.returncode == 0
+
+    def skip(self, name, why):
+        self.result.skipped.append((name, why))
+        print(f'skip {name}: {why}', flush=True)
+
+    def build(self, flavour):
+        if flavour not in self.built:
+            self.built[flavour] = self.step(f'{flavour}: build', [
+                'make', '--no-print-directory', f'build-{flavour}', 'WERROR=true'])
+        return self.built[flavour]
+
+    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None):
+        manifest = ROOT / 'build' / flavour / 'tests' / 'manifest.txt'
+        label = label or flavour
+        tests = run.manifest_tests(manifest, kinds, label, wrapper)
+        tests = [t for t in tests
+                 if not (quick and t.slow) and (label, t.name) not in self.seen]
+        self.seen.update((label, t.name) for t in tests)
+        runner = run.Runner(self.args.jobs, scale * self.args.timeout_scale, label,
+                            self.args.verbose, lines=False, result=self.result)
+        runner.run(tests, self.args.repeat)
+
+    # -- the groups ---------------------------------------------------------
+
+    def quick(self):
+        """gcc -Werror, and the unit tests that take no time"""
+        if self.build('native'):
+            self.tests('native', ('unit',), quick=True)
+
+    def static(self):
+        """layers, symbols, atomics, headers, compile tests, the runner itself"""
+        self.step('tools/check-layers', ['tools/check-layers'])
+        self.step('tools/check-atomics', ['tools/check-atomics'])
+        if self.build('native'):
+            lib = ROOT / 'build/native/src'
+            self.step('tools/check-symbols', ['tools/check-symbols', lib / 'libpirn.so',
+                                              lib / 'libpirn.a'])
+        self.headers()
+        runner = run.Runner(self.args.jobs, 1, '', self.args.verbose, lines=False,
+                            result=self.result)
+        runner.run(run.compile_tests(ROOT / 'tests/compile'))
+        self.step('tests/selftest.py', [sys.executable, 'tests/selftest.py'])
+
+    def headers(self):
+        names = ['pirn.h'] + sorted(f'pirn/{p.name}' for p in (ROOT / 'include/pirn').glob('*.h'))
+        for driver, std, files in (('gcc', 'c11', names), ('clang', 'c11', names),
+                                   ('g++', 'c++17', names[:1]), ('clang++', 'c++17', names[:1])):
+            if not shutil.which(driver):
+                self.skip(f'headers ({driver})', f'{driver} is not installed')
+                continue
+            lang = 'c++' if '++' in driver else 'c'
+            for name in files:
+                with tempfile.NamedTemporaryFile('w', suffix='.' + lang) as f:
+                    f.write(f'#include <{name}>\nint main(void) {{ return 0; }}\n')
+                    f.flush()
+                    self.step(f'<{name}> alone ({driver} -std={std})',
+                              [driver, f'-std={std}', '-x', lang, *run.COMPILE_FLAGS,
+                               '-fsyntax-only', f.name])
+
+    def native(self):
+        """all tests, as users get the library"""
+        if self.build('native'):
+            self.tests('native', ALL)
+
+    def clang(self):
+        """built by clang; unit tests"""
+        if not shutil.which('clang'):
+            return self.skip('clang', 'clang is not installed')
+        if self.build('clang'):
+            self.tests('clang', ('unit',), quick=True)
+
+    def small(self):
+        """shrunk constants, debug checks"""
+        if self.build('small'):
+            self.tests('small', ALL)
+
+    def chaos(self):
+        """seeded delays in the atomics"""
+        if self.build('chaos'):
+            self.tests('chaos', ALL, scale=3)
+
+    def asan(self):
+        """address and undefined sanitizers"""
+        if self.build('asan'):
+            self.tests('asan', ALL, scale=3)
+
+    def ubsan(self):
+        """undefined sanitizer alone"""
+        if self.build('ubsan'):
+            self.tests('ubsan', ALL, scale=2)
+
+    def tsan(self):
+        """thread sanitizer"""
+        if self.build('tsan'):
+            self.tests('tsan', ALL, scale=5, wrapper=tsan_wrapper())
+
+    def aarch64(self):
+        """aarch64 under qemu; unit tests"""
+        for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
+            if not shutil.which(tool):
+                return self.skip('aarch64', f'{tool} is not installed')
+        if self.build('aarch64'):
+            self.tests('aarch64', ('unit',), scale=5, wrapper=QEMU)
+
+    def install(self):
+        """make install, then an example against what it installed"""
+        with tempfile.TemporaryDirectory() as tmp:
+            self.install_into(Path(tmp))
+
+    def install_into(self, tmp):
+        dest = tmp / 'dest'
+        if not self.step('install', ['make', '--no-print-directory', 'install',
+                                     f'DESTDIR={dest}', 'PREFIX=/usr']):
+            return
+        libdir = next(dest.rglob('pirn.pc')).parent.parent
+        pkg = {'PKG_CONFIG_PATH': str(libdir / 'pkgconfig'),
+               'PKG_CONFIG_SYSROOT_DIR': str(dest)}
+        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'pirn'], text=True,
+                               capture_output=True, env={**os.environ, **pkg})
+        if flags.returncode != 0:
+            self.result.failed.append('install: pkg-config')
+            print(f'FAIL install: pkg-config\n{run.indent(flags.stderr)}')
+            return
+        flags = shlex.split(flags.stdout)
+        source = ROOT / 'examples/01_hello.c'
+        if not source.exists():
+            source = ROOT / 'examples/demo.c'
+        static = [str(libdir / 'libpirn.a') if f == '-lpirn' else f for f in flags]
+        for how, with_flags, env in (('shared', flags, {'LD_LIBRARY_PATH': str(libdir)}),
+                                     ('static', static, {})):
+            program = tmp / how
+            if self.step(f'install: compile {source.name}, {how}',
+                         ['cc', '-O2', '-o', program, source, *with_flags]):
+                self.step(f'install: run {source.name}, {how}', ['timeout', '60', program], env)
+
+    def valgrind(self):
+        """unit tests under valgrind (not part of check)"""
+        if not shutil.which('valgrind'):
+            return self.skip('valgrind', 'valgrind is not installed')
+        if self.build('native'):
+            self.tests('native', ('unit',), quick=True, scale=10, label='valgrind',
+                       wrapper=['valgrind', '-q', '--error-exitcode=99'])
+
+
+GROUPS = ('quick', 'static', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan', 'aarch64',
+          'install')
+EXTRA = ('ubsan', 'valgrind')
+
+
+def tail(text, lines=80):
+    rows = re.sub(r'\033\[[0-9;]*[mK]', '', text).splitlines()
+    return '\n'.join(rows if len(rows) <= lines else ['[...]'] + rows[-lines:])
+
+
+def tsan_wrapper():
+    """TSan of gcc 12 and clang 14 does not start where the kernel randomises over 28 bits."""
+    try:
+        bits = int(Path('/proc/sys/vm/mmap_rnd_bits').read_text())
+    except (OSError, ValueError):
+        bits = 0
+    fix = ['setarch', '-R']
+    if bits > 28 and subprocess.run([*fix, 'true'], capture_output=True).returncode == 0:
+        return fix
+    return []
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__,
+                                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument('groups', nargs='*', metavar='GROUP', help='all, unless named')
+    ap.add_argument('--list', action='store_true')
+    ap.add_argument('--repeat', type=int, default=1)
+    ap.add_argument('--jobs', type=int, default=os.cpu_count())
+    ap.add_argument('--timeout-scale', type=float, default=1.0)
+    ap.add_argument('-v', '--verbose', action='store_true')
+    args = ap.parse_args()
+    if args.list:
+        for name in GROUPS + EXTRA:
+            print(f'{name:9} {getattr(Check, name).__doc__}')
+        return 0
+    unknown = set(args.groups) - set(GROUPS + EXTRA)
+    if unknown:
+        ap.error(f'no such group: {", ".join(sorted(unknown))}')
+
+    run.no_cores()
+    for name in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS'):
+        os.environ.pop(name, None)
+    for name, value in SANITIZER_ENV.items():
+        os.environ.setdefault(name, value)
+    check = Check(args)
+    for name in args.groups or GROUPS:
+        r = check.result
+        before = r.passed, len(r.failed), len(r.skipped)
+        start = time.monotonic()
+        print(f'== {name}: {getattr(Check, name).__doc__}', flush=True)
+        try:
+            getattr(check, name)()
+        except KeyboardInterrupt:
+            run.kill_live()
+            os._exit(130)
+        good, bad, skipped = (n - b for n, b in
+                              zip((r.passed, len(r.failed), len(r.skipped)), before))
+        state = 'ok' if not bad else 'FAILED'
+        print(f'   {state}: {good} good, {bad} bad, {skipped} left out, '
+              f'{time.monotonic() - start:.1f} s', flush=True)
+    return check.result.close()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

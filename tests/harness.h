@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The test harness. A program holds any number of tests; each is run in a
+ * process of its own by run.py:
+ *
+ *     TEST(fifo) { CHECK_EQ(queue_len(), 3); }
+ *     TEST_ATTR(steal, .timeout = 60, .procs = "1,2,4,16") { ... }
+ *     TEST_RUN(spawn) { pirn_go(...); }        body runs as goroutine 1
+ *     TEST_RUN_ATTR(spawn2, .slow = true) { ... }
+ *
+ *     ./prog --list     names and attributes
+ *     ./prog NAME       runs one; exit 0 passed, 77 skipped, else failed
+ *
+ * A check that fails says where and ends the process at once. It may be called
+ * on any thread and on a small goroutine stack: it needs less than 1 KB and
+ * uses write(2) only.
+ */
+#ifndef TESTS_HARNESS_H
+#define TESTS_HARNESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct test_attr {
+    int timeout;       /* seconds; 0 is run.py's default */
+    const char *procs; /* "1,2,4,16": one run for each, with PIRN_PROCS set */
+    const char *env;   /* "K=V K=V": set for this test */
+    bool slow;         /* left out of the quick run */
+    bool alone;        /* measures time: nothing else runs beside it */
+};
+
+struct test {
+    const char *name;
+    void (*fn)(void);
+    struct test_attr attr;
+    struct test *next;
+};
+
+#define TEST(name) TEST_ATTR(name, .timeout = 0)
+
+#define TEST_ATTR(tname, ...)                                                                      \
+    static void test_fn_##tname(void);                                                             \
+    static struct test test_rec_##tname = {#tname, test_fn_##tname, {__VA_ARGS__}, NULL};          \
+    __attribute__((constructor)) static void test_reg_##tname(void)                                \
+    {                                                                                              \
+        test_register(&test_rec_##tname);                                                          \
+    }                                                                                              \
+    static void test_fn_##tname(void)
+
+/* These two need <pirn.h>. */
+#define TEST_RUN(name) TEST_RUN_ATTR(name, .timeout = 0)
+
+#define TEST_RUN_ATTR(tname, ...)                                                                  \
+    static void test_body_##tname(void);                                                           \
+    static int test_main_##tname(void *arg)                                                        \
+    {                                                                                              \
+        (void)arg;                                                                                 \
+        test_body_##tname();                                                                       \
+        return 0;                                                                                  \
+    }                                                                                              \
+    TEST_ATTR(tname, __VA_ARGS__)                                                                  \
+    {                                                                                              \
+        CHECK_EQ(pirn_run(test_main_##tname, NULL), 0);                                            \
+    }                                                                                              \
+    static void test_body_##tname(void)
+
+#define CHECK(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            test_fail(__FILE__, __LINE__, #cond);                                                  \
+    } while (0)
+
+/* Integers and pointers; compared and printed as 64 bits, each evaluated once. */
+#define CHECK_EQ(a, b) TEST_CHECK_OP(a, ==, b)
+#define CHECK_NE(a, b) TEST_CHECK_OP(a, !=, b)
+#define CHECK_LT(a, b) TEST_CHECK_OP(a, <, b)
+#define CHECK_LE(a, b) TEST_CHECK_OP(a, <=, b)
+#define CHECK_GT(a, b) TEST_CHECK_OP(a, >, b)
+#define CHECK_GE(a, b) TEST_CHECK_OP(a, >=, b)
+
+#define TEST_CHECK_OP(a, op, b)                                                                    \
+    do {                                                                                           \
+        long long test_a_ = (long long)(a), test_b_ = (long long)(b);                              \
+        if (!(test_a_ op test_b_))                                                                 \
+            test_fail_op(__FILE__, __LINE__, #a " " #op " " #b, test_a_, test_b_);                 \
+    } while (0)
+
+#define CHECK_STR(a, b)                                                                            \
+    do {                                                                                           \
+        const char *test_a_ = (a), *test_b_ = (b);                                                 \
+        if (!test_str_eq(test_a_, test_b_))                                                        \
+            test_fail_str(__FILE__, __LINE__, #a " == " #b, test_a_, test_b_);                     \
+    } while (0)
+
+#define FAIL(why) test_fail(__FILE__, __LINE__, why)
+#define SKIP(why) test_skip(why)
+
+/* Which tools the test was compiled for. */
+#if defined(__SANITIZE_ADDRESS__)
+#define TEST_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TEST_ASAN 1
+#endif
+#endif
+#ifndef TEST_ASAN
+#define TEST_ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define TEST_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TEST_TSAN 1
+#endif
+#endif
+#ifndef TEST_TSAN
+#define TEST_TSAN 0
+#endif
+
+void test_register(struct test *t);
+bool test_str_eq(const char *a, const char *b);
+_Noreturn void test_fail(const char *file, int line, const char *what);
+_Noreturn void test_fail_op(const char *file, int line, const char *what, long long a, long long b);
+_Noreturn void test_fail_str(const char *file, int line, const char *what, const char *a,
+                             const char *b);
+_Noreturn void test_skip(const char *why);
+
+#endif
