@@ -8,7 +8,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /*
  * Leaves this stack and goes on at `to`: pushes the callee-saved registers,
@@ -22,8 +21,12 @@ void arch_switch(void **save, void *to);
 uint64_t arch_fp_modes(void);
 void arch_set_fp_modes(uint64_t modes);
 
-/* Where a new stack starts: calls g_main() and never returns. Unwinding ends here. */
-void arch_entry(void);
+/*
+ * The same for a stack on which nothing has run yet; hi is its top, aligned to 16. Calls g_main()
+ * there; that returns when the stack is done with, and gives the sp to go on at, as arch_switch
+ * left it. Unwinding ends at g_main's caller.
+ */
+void arch_start(void **save, void *hi);
 
 /* Words that arch_switch keeps on the stack. */
 #if defined(__x86_64__)
@@ -37,15 +40,6 @@ void arch_entry(void);
 #else
 #error "pirn runs on x86-64 and aarch64"
 #endif
-
-/* Lays the first frame below hi; returns the sp to switch to. */
-static inline void *arch_first_frame(void *hi)
-{
-    uintptr_t *sp = (uintptr_t *)hi - ARCH_FRAME_WORDS - 2; /* the entry sees sp aligned to 16 */
-    memset(sp, 0, ARCH_FRAME_WORDS * sizeof *sp);
-    sp[ARCH_FRAME_PC] = (uintptr_t)arch_entry;
-    return sp;
-}
 
 /*
  * The address that thread-local storage is relative to, read anew at each call:

@@ -64,6 +64,7 @@ void model_pause(void);
         at_ok_;                                                                                    \
     })
 #define at_fence(order) model_fence(order)
+#define at_fence_after_rmw() model_fence(SEQ_CST)
 #define at_pause() model_pause()
 
 #else
@@ -103,6 +104,14 @@ extern at_u32 at_fence_word;
 #define at_fence(order) ((void)at_add(&at_fence_word, 0, SEQ_CST))
 #else
 #define at_fence(order) (AT_POINT(), __atomic_thread_fence(order))
+#endif
+
+/* A full fence right after an atomic read-modify-write. On x86 the locked instruction is one
+ * already, so only the compiler must be told; the model knows no such favour. */
+#if defined(__x86_64__) && !AT_NO_FENCES && !PIRN_FLAVOUR_CHAOS
+#define at_fence_after_rmw() __asm__ volatile("" ::: "memory")
+#else
+#define at_fence_after_rmw() at_fence(SEQ_CST)
 #endif
 
 /* Hint inside a spin loop. */

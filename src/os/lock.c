@@ -73,7 +73,7 @@ static at_u32 *low_half(at_u64 *word)
     return (at_u32 *)(void *)word; /* both machines are little-endian */
 }
 
-static NOINLINE uint64_t word_lock_slow(at_u64 *word)
+NOINLINE uint64_t word_lock_slow(at_u64 *word)
 {
     uint64_t take = WORD_LOCKED;
     for (int spins = 0;;) {
@@ -93,18 +93,8 @@ static NOINLINE uint64_t word_lock_slow(at_u64 *word)
     }
 }
 
-uint64_t word_lock(at_u64 *word)
+/* The word may be gone already: the address is only a key. */
+void word_wake(at_u64 *word)
 {
-    uint64_t w = at_load(word, RELAXED);
-    if (likely(!(w & WORD_LOCK_BITS)) && likely(at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
-        return w;
-    }
-    return word_lock_slow(word);
-}
-
-void word_unlock(at_u64 *word, uint64_t value)
-{
-    if (unlikely(at_xchg(word, value, RELEASE) & WORD_SLEEPERS)) {
-        futex_wake(low_half(word), 1);
-    }
+    futex_wake(low_half(word), 1);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/atomic.h"
+#include "base/util.h"
 
 /* clock.c */
 int64_t now_ns(void); /* monotonic */
@@ -62,8 +63,27 @@ void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS onl
 #define WORD_LOCKED 1u
 #define WORD_SLEEPERS 2u
 #define WORD_LOCK_BITS 3u
-uint64_t word_lock(at_u64 *word);               /* returns the word without the lock bits */
-void word_unlock(at_u64 *word, uint64_t value); /* value without lock bits */
+uint64_t word_lock_slow(at_u64 *word);
+void word_wake(at_u64 *word);
+
+/* Returns the word without the lock bits. */
+static inline uint64_t word_lock(at_u64 *word)
+{
+    uint64_t w = at_load(word, RELAXED);
+    if (likely(!(w & WORD_LOCK_BITS)
+               && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
+        return w;
+    }
+    return word_lock_slow(word);
+}
+
+/* value has no lock bits. */
+static inline void word_unlock(at_u64 *word, uint64_t value)
+{
+    if (unlikely(at_xchg(word, value, RELEASE) & WORD_SLEEPERS)) {
+        word_wake(word);
+    }
+}
 
 /* lockrank.c */
 void lockrank_acquire(enum lock_rank rank);

@@ -52,10 +52,10 @@ static struct g *steal_runnext(struct p *victim)
     if (!gp || at_load(&victim->status, RELAXED) != P_RUNNING) {
         return NULL;
     }
-    uint32_t seq = at_load(&victim->switch_seq, RELAXED);
+    uint64_t seq = at_load(&victim->counts.switches, RELAXED);
     for (int64_t until = now_ns() + RUNNEXT_WAIT; now_ns() < until;) {
         at_pause();
-        if (at_load(&victim->switch_seq, RELAXED) != seq) {
+        if (at_load(&victim->counts.switches, RELAXED) != seq) {
             return NULL;
         }
     }

@@ -76,14 +76,8 @@ static struct g *take_locked(uint32_t n, uint32_t *got)
     return list;
 }
 
-struct g *g_alloc(struct p *pp)
+struct g *g_alloc_slow(struct p *pp)
 {
-    if (likely(pp && pp->gfree)) {
-        struct g *gp = pp->gfree;
-        pp->gfree = gp->link;
-        pp->ngfree--;
-        return gp;
-    }
     uint32_t got;
     lock(&g_lock);
     struct g *gp = take_locked(pp ? BATCH : 1, &got);
@@ -109,10 +103,9 @@ static void give_back(struct p *pp, uint32_t n)
     unlock(&g_lock);
 }
 
-/* pp is NULL on a foreign thread whose spawn failed half way. */
-void g_free(struct p *pp, struct g *gp)
+/* pp is NULL on a foreign thread whose spawn failed half way; else its list is full. */
+void g_free_slow(struct p *pp, struct g *gp)
 {
-    at_store(&gp->status, G_IDLE, RELAXED);
     if (!pp) {
         lock(&g_lock);
         gp->link = central;
@@ -121,11 +114,8 @@ void g_free(struct p *pp, struct g *gp)
         unlock(&g_lock);
         return;
     }
-    gp->link = pp->gfree;
-    pp->gfree = gp;
-    if (unlikely(++pp->ngfree >= 4 * BATCH)) {
-        give_back(pp, 2 * BATCH);
-    }
+    give_back(pp, G_CACHE / 2);
+    g_free(pp, gp);
 }
 
 void g_flush(struct p *pp)
@@ -133,16 +123,13 @@ void g_flush(struct p *pp)
     give_back(pp, UINT32_MAX);
 }
 
-/* Ids come in blocks, so that Ps don't fight over one counter. The first is 1. */
-uint64_t g_new_id(struct p *pp)
+uint64_t g_new_id_slow(struct p *pp)
 {
     if (!pp) {
         return at_add(&sched.next_id, 1, RELAXED);
     }
-    if (unlikely(pp->id_next == pp->id_end)) {
-        pp->id_next = at_add(&sched.next_id, 16, RELAXED);
-        pp->id_end = pp->id_next + 16;
-    }
+    pp->id_next = at_add(&sched.next_id, 16, RELAXED);
+    pp->id_end = pp->id_next + 16;
     return pp->id_next++;
 }
 

@@ -40,8 +40,7 @@ struct g *globq_get_locked(struct globq *q, struct runq *ring, uint32_t procs, u
     n = min_u64(n, RING / 2);
     struct g *first = glist_get(&q->list);
     for (uint64_t room = max > 1 ? runq_room_owner(ring) : 0; n > 1 && room; n--, room--) {
-        struct glist none = {0};
-        if (!runq_put_owner(ring, glist_get(&q->list), &none)) {
+        if (!runq_put_owner(ring, glist_get(&q->list))) {
             throw("globq: ring overflowed");
         }
     }

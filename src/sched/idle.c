@@ -147,13 +147,8 @@ static bool leave_out(struct p *pp)
     return true;
 }
 
-/* After work has been put on a queue. only_runnext: it is nowhere but in pp's runnext. */
-void wake_for(struct p *pp, bool only_runnext)
+COLD void wake_slow(struct p *pp, bool only_runnext)
 {
-    at_fence(SEQ_CST); /* [W1] */
-    if (likely(at_load(&sched.npidle, RELAXED) == 0 || at_load(&sched.nspinning, RELAXED))) {
-        return;
-    }
     if (!only_runnext || !leave_out(pp)) {
         wake_one(pp);
     }

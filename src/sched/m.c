@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "sched/sched.h"
+#include "sched/switch.h"
 
 static __thread struct m *tls_m __attribute__((tls_model("initial-exec")));
 ptrdiff_t m_tls_offset;

@@ -97,7 +97,7 @@ int p_resize(int n, struct p *mine)
     }
     unlock(&sched.lock);
     if (want > before) {
-        wake_for(NULL, false); /* new Ps take part in what is there */
+        wake_for(NULL); /* new Ps take part in what is there */
     }
     return (int)before;
 }
@@ -108,13 +108,12 @@ void p_retire_g0(struct m *mp)
     struct p *pp = mp->p;
     struct glist left = {0};
     struct g *gp;
-    bool inherits;
     lock(&sched.lock);
     if (!at_load(&pp->retire, RELAXED)) {
         unlock(&sched.lock);
         return;
     }
-    while ((gp = runq_get_owner(&pp->runq, &inherits))) {
+    while ((gp = runq_take_next_owner(&pp->runq)) || (gp = runq_get_owner(&pp->runq))) {
         glist_put(&left, gp);
     }
     globq_put_list_locked(&sched.globq, &left);
@@ -123,7 +122,7 @@ void p_retire_g0(struct m *mp)
     mp->p = NULL;
     empty_caches(pp);
     unlock(&sched.lock);
-    wake_for(NULL, false);
+    wake_for(NULL);
 }
 
 /* keep: a thread was left behind that may still look at its P. */

@@ -1,23 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Waiting: the one primitive under everything that blocks.
- *
- * park() takes the goroutine off its thread; ready() makes it runnable again. What makes it
- * findable (mostly: unlocking the object whose list holds its wait record) is the commit action,
- * carried out after the goroutine has left its stack. If the commit says false there is no need to
- * wait after all, and the goroutine is made runnable at once.
- *
- * A wait record (struct waiter) stands for a goroutine or for a thread that pirn did not make; the
- * latter sleeps on the record's note, so that every blocking operation works from any thread.
- *
- * Invariants
- * 1. Between the commit and ready() the G belongs to whoever holds its record: exactly one ready()
- *    for each park(). A second one is a throw.
- * 2. After ready() or waiter_ready() the record may be gone: its owner may have returned.
- */
-#include "sched/sched.h"
+/* Making goroutines runnable again; park.h has the design. */
+#include "sched/park.h"
 
-static void make_runnable(struct g *gp)
+void make_runnable(struct g *gp)
 {
     uint32_t was = at_load(&gp->status, ACQUIRE);
     if (unlikely(was != G_WAITING)) {
@@ -26,7 +11,7 @@ static void make_runnable(struct g *gp)
     at_store(&gp->status, G_RUNNABLE, RELAXED);
 }
 
-static void commit_park(struct m *mp, struct g *gp)
+void commit_park(struct m *mp, struct g *gp)
 {
     commit_fn *commit = mp->park_commit;
     /* RELEASE: an embedder's ready() may come from a thread that shares no lock with us. */
@@ -35,18 +20,6 @@ static void commit_park(struct m *mp, struct g *gp)
         make_runnable(gp);
         runq_submit(mp->p, gp, true);
     }
-}
-
-/* Needs a goroutine. Returns when somebody has called ready(). */
-void park(commit_fn *commit, void *arg, enum wait_reason reason)
-{
-    struct m *mp = getm();
-    struct g *gp = mp->curg;
-    gp->reason = (uint8_t)reason;
-    gp->run.wait_since = coarse_now();
-    mp->park_commit = commit;
-    mp->park_arg = arg;
-    switch_away(mp, gp, next_runnable(mp), commit_park);
 }
 
 /* From any thread. The goroutine runs next on this P. */
@@ -61,7 +34,7 @@ void ready(struct g *gp)
     lock(&sched.lock);
     globq_put_locked(&sched.globq, gp);
     unlock(&sched.lock);
-    wake_for(NULL, false);
+    wake_for(NULL);
 }
 
 /* --- wait records ------------------------------------------------------------------------------ */
@@ -72,15 +45,6 @@ void waiter_init(struct waiter *w)
     w->next = NULL;
     w->g = mp ? mp->curg : NULL;
     note_clear(&w->note);
-}
-
-void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
-{
-    if (likely(w->g)) {
-        park(commit, arg, reason);
-    } else {
-        foreign_park(&w->note, commit, arg);
-    }
 }
 
 void waiter_ready(struct waiter *w)
@@ -103,7 +67,7 @@ void waiter_ready_list(struct waiter *first)
     struct m *mp = getm();
     struct p *pp = mp && !sched.move ? mp->p : NULL;
     uint32_t room = pp ? runq_room_owner(&pp->runq) : 0;
-    struct glist rest = {0}, none = {0};
+    struct glist rest = {0};
     for (struct waiter *w = first, *next; w; w = next) {
         next = w->next;
         struct g *gp = w->g;
@@ -114,7 +78,7 @@ void waiter_ready_list(struct waiter *first)
         __builtin_prefetch(next);
         make_runnable(gp);
         if (room) {
-            runq_put_owner(&pp->runq, gp, &none);
+            runq_put_owner(&pp->runq, gp);
             room--;
         } else {
             glist_put(&rest, gp);
@@ -125,5 +89,5 @@ void waiter_ready_list(struct waiter *first)
         globq_put_list_locked(&sched.globq, &rest);
         unlock(&sched.lock);
     }
-    wake_for(pp, false);
+    wake_for(pp);
 }

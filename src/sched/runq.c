@@ -1,26 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The run queue of a P: a ring, and one slot in front of it.
- *
- * The owner puts at the tail; owner and thieves take at the head. Indices run
- * freely and wrap at 2^32; slot i lives at i % RING.
- *
- * Invariants
- * 1. tail - head <= RING.
- * 2. Only the owner writes tail and slots; head moves only by CAS.
- * 3. A slot is overwritten only after head has passed it.
- *
- * Memory order
- * [Q1] owner stores tail RELEASE    -> thief loads tail ACQUIRE: sees the slot and the G.
- * [Q2] thief's or owner's CAS of head RELEASE -> owner's load of head ACQUIRE in put: the
- *      reads of the slots are over before the owner overwrites them.
- * [Q3] owner's xchg of next RELEASE -> whoever takes it, ACQUIRE.
- * A thief that read stale slots finds out because its CAS of head fails: head never returns
- * to an earlier value within 2^32 operations.
- *
- * Rejected: a Chase-Lev deque. It runs the youngest first, which is not Go's order, and its
- * owner needs a full fence at each take.
- */
+/* The rarer operations on a run queue; runq.h has the invariants and the labels. */
 #include "sched/sched.h"
 
 void glist_put(struct glist *l, struct g *gp)
@@ -49,12 +28,11 @@ struct g *glist_get(struct glist *l)
     return gp;
 }
 
-/* A full ring: half of it and gp go to the overflow list, in order. False if a thief was faster.
- * The slots stay as they are after the CAS, since only the owner writes them. */
-static NOINLINE bool put_slow(struct runq *q, struct g *gp, uint32_t h, struct glist *overflow)
+/* The slots stay as they are after the CAS, since only the owner writes them. */
+bool runq_put_full_owner(struct runq *q, struct g *gp, struct glist *overflow)
 {
-    uint32_t end = h + RING / 2;
-    if (!at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q2] */
+    uint32_t h = at_load(&q->head, ACQUIRE), end = h + RING / 2;
+    if (at_load(&q->tail, RELAXED) - h < RING || !at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q2] */
         return false;
     }
     for (; h != end; h++) {
@@ -62,58 +40,6 @@ static NOINLINE bool put_slow(struct runq *q, struct g *gp, uint32_t h, struct g
     }
     glist_put(overflow, gp);
     return true;
-}
-
-/* Puts gp at the tail. False: the ring was full, and *overflow holds half of it and gp, which
- * the caller must put on the global queue. */
-bool runq_put_owner(struct runq *q, struct g *gp, struct glist *overflow)
-{
-    for (;;) {
-        uint32_t h = at_load(&q->head, ACQUIRE); /* [Q2] */
-        uint32_t t = at_load(&q->tail, RELAXED);
-        if (likely(t - h < RING)) {
-            at_store(&q->slot[t % RING], gp, RELAXED);
-            at_store(&q->tail, t + 1, RELEASE); /* [Q1] */
-            return true;
-        }
-        if (put_slow(q, gp, h, overflow)) {
-            return false;
-        }
-    }
-}
-
-struct g *runq_put_next_owner(struct runq *q, struct g *gp)
-{
-    return at_xchg(&q->next, gp, ACQ_REL); /* [Q3] */
-}
-
-struct g *runq_take_next_owner(struct runq *q)
-{
-    if (!at_load(&q->next, RELAXED)) {
-        return NULL;
-    }
-    return at_xchg(&q->next, NULL, ACQUIRE); /* [Q3]; a thief may have been faster */
-}
-
-struct g *runq_get_owner(struct runq *q, bool *inherits)
-{
-    struct g *gp = runq_take_next_owner(q);
-    if (gp) {
-        *inherits = true;
-        return gp;
-    }
-    *inherits = false;
-    uint32_t h = at_load(&q->head, RELAXED);
-    for (;;) {
-        uint32_t t = at_load(&q->tail, RELAXED);
-        if (t == h) {
-            return NULL;
-        }
-        gp = at_load(&q->slot[h % RING], RELAXED);
-        if (likely(at_cas(&q->head, &h, h + 1, RELEASE, RELAXED))) { /* [Q2] */
-            return gp;
-        }
-    }
 }
 
 uint32_t runq_len(const struct runq *q)

@@ -14,7 +14,7 @@
  * The rule of the switch: nobody may resume a goroutine whose stack is still in
  * use. So whatever makes the old goroutine visible to others (queue it, unlock
  * the object it waits on, free its stack) is a commit action that the far side
- * of the switch carries out, when the old stack has been left: schedule.c.
+ * of the switch carries out, when the old stack has been left: switch.h.
  */
 #ifndef PIRN_SCHED_SCHED_H
 #define PIRN_SCHED_SCHED_H
@@ -76,7 +76,7 @@ struct gextra { /* what few goroutines have; made on demand, kept with the G */
 
 struct g {
     /* one cache line: what a switch touches */
-    void *sp;                /* while away; owner as above */
+    void *sp;                /* while away; NULL: starts at stack_hi */
     void *stack_hi;          /* NULL: not started, has no stack yet */
     struct g *link;          /* the one list that it is on */
     AT(uint32_t) status;
@@ -102,37 +102,7 @@ _Static_assert(sizeof(struct g) == 128, "a G is two cache lines");
 
 /* --- queues -------------------------------------------------------------------------------------- */
 
-struct glist { /* a list through g.link */
-    struct g *head, *tail;
-    uint32_t n;
-};
-void glist_put(struct glist *l, struct g *gp);
-struct g *glist_get(struct glist *l);
-
-/* runq.c: the ring of a P. One owner puts and gets; any thread steals. */
-#if PIRN_SMALL
-#define RING 4u
-#else
-#define RING 256u
-#endif
-struct runq {
-    at_u32 head CACHE_ALIGNED;  /* taken from here, by owner and thieves, with CAS */
-    at_u32 tail CACHE_ALIGNED;  /* put here, by the owner */
-    AT(struct g *) next;        /* runnext: runs first, and inherits the time slice */
-    AT(struct g *) slot[RING];
-};
-/* All _owner functions need the P. */
-bool runq_put_owner(struct runq *q, struct g *gp, struct glist *overflow);
-struct g *runq_put_next_owner(struct runq *q, struct g *gp); /* returns who was there */
-struct g *runq_get_owner(struct runq *q, bool *inherits);
-struct g *runq_take_next_owner(struct runq *q);
-uint32_t runq_room_owner(const struct runq *q);
-/* Moves half of src into the ring of dst (which the caller owns and is empty); returns one to run. */
-struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen);
-struct g *runq_steal_next(struct runq *src, struct g *seen);
-uint32_t runq_len(const struct runq *q);  /* of the ring; exact for the owner only */
-bool runq_empty(const struct runq *q);    /* ring and runnext, consistent: never a false true */
-bool runq_valid(const struct runq *q);    /* invariants; owner only */
+#include "sched/runq.h"
 
 /* globq.c: under sched.lock, but its size may be read at any time. */
 struct globq {
@@ -150,6 +120,15 @@ struct g *globq_get_locked(struct globq *q, struct runq *ring, uint32_t procs, u
 #define STACK_DENSE 3
 #define STACK_CACHE 64
 #define STACK_CANARY 0x70697264636e6121u
+
+#define STACK_BATCH 32u      /* slots or promises between a P and the pool */
+#define SLOT_UNGUARDED 1u    /* in the low bit of a slot's high end */
+
+struct stack_kind {
+    size_t size, guard;
+    uint32_t cache;          /* most free slots that a P keeps */
+};
+extern const struct stack_kind stack_kinds[STACK_CLASSES];
 
 struct stack_cache {         /* owner only */
     uint32_t n;
@@ -180,12 +159,12 @@ struct p {
     /* atomic */
     at_u32 status;
     at_u32 tick;             /* ++ at every switch that starts a slice */
-    at_u32 switch_seq;       /* ++ at every switch */
     at_u32 slice_over;       /* sysmon: this slice has lasted too long */
     at_u32 retire;           /* pirn_procs: give this P up at the next chance */
     struct p_counts counts;
     /* sysmon only */
-    uint32_t seen_tick, seen_switch;
+    uint32_t seen_tick;
+    uint64_t seen_switches;
     int64_t seen_since;
 
     struct runq runq;
@@ -200,7 +179,7 @@ struct m {
     struct g *curg;          /* NULL on g0 */
     struct p *p;
     bool spinning;           /* counted in sched.nspinning */
-    void (*commit)(struct m *, struct g *); /* left behind by the last switch: schedule.c */
+    void (*commit)(struct m *, struct g *); /* left behind by the last switch: switch.h */
     struct g *commit_g;
     bool (*park_commit)(struct g *, void *); /* of park() */
     void *park_arg;
@@ -290,24 +269,55 @@ static inline struct m *enter(void)
 }
 
 /* park.c */
+/* waiting itself is in park.h */
 struct waiter { /* one wait of one goroutine or foreign thread; lives on its stack */
     struct waiter *next;
     struct g *g;             /* NULL: a foreign thread, asleep on the note */
     struct note note;
 };
 typedef bool commit_fn(struct g *gp, void *arg);
-void park(commit_fn *commit, void *arg, enum wait_reason reason);
+void make_runnable(struct g *gp); /* checks and sets its status; the caller queues or runs it */
 void ready(struct g *gp);
 void waiter_init(struct waiter *w);
-void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason);
 void waiter_ready(struct waiter *w);
 void waiter_ready_list(struct waiter *first); /* linked by next, in order */
 
 /* g.c */
-struct g *g_alloc(struct p *pp); /* pp may be NULL; NULL if out of memory */
-void g_free(struct p *pp, struct g *gp);
+#define G_CACHE 256u
+struct g *g_alloc_slow(struct p *pp);
+void g_free_slow(struct p *pp, struct g *gp);
+
+/* pp may be NULL; NULL if out of memory. */
+static inline struct g *g_alloc(struct p *pp)
+{
+    struct g *gp = pp ? pp->gfree : NULL;
+    if (unlikely(!gp)) {
+        return g_alloc_slow(pp);
+    }
+    pp->gfree = gp->link;
+    pp->ngfree--;
+    return gp;
+}
+
+static inline void g_free(struct p *pp, struct g *gp)
+{
+    at_store(&gp->status, G_IDLE, RELAXED);
+    if (unlikely(!pp || pp->ngfree >= G_CACHE)) {
+        g_free_slow(pp, gp);
+        return;
+    }
+    gp->link = pp->gfree;
+    pp->gfree = gp;
+    pp->ngfree++;
+}
+
+/* Ids come in blocks, so that Ps don't fight over one counter. The first is 1. */
+uint64_t g_new_id_slow(struct p *pp);
+static inline uint64_t g_new_id(struct p *pp)
+{
+    return likely(pp && pp->id_next != pp->id_end) ? pp->id_next++ : g_new_id_slow(pp);
+}
 void g_flush(struct p *pp);
-uint64_t g_new_id(struct p *pp);
 struct gextra *g_extra(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
 void g_fini(bool keep);
@@ -317,14 +327,10 @@ const char *g_status_name(uint32_t status);
 /* spawn.c */
 int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
           struct pirn_wg *wg);
-_Noreturn void g_main(void);
+void *g_main(void); /* called by arch_start */
 
 /* schedule.c */
-struct g *next_runnable(struct m *mp);
 struct g *next_local(struct p *pp);
-void switch_to(struct m *mp, struct g *from, struct g *to);
-void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *));
-struct m *switch_finish(void);
 void m_run(struct m *mp);
 void runq_submit(struct p *pp, struct g *gp, bool next);
 
@@ -340,8 +346,22 @@ bool walk_next(struct walk *w, uint32_t *i);
 /* idle.c */
 void m_idle(struct m *mp);
 void m_hand_off(struct m *mp, struct g *gp);
-void wake_for(struct p *pp, bool only_runnext);
+void wake_slow(struct p *pp, bool only_runnext);
 void wake_one(struct p *pp);
+
+/* After work has been put on a queue: [W1] in idle.c. only_runnext: it is nowhere but in pp's
+ * runnext. */
+static inline void wake_if_idle(struct p *pp, bool only_runnext)
+{
+    if (unlikely(at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED))) {
+        wake_slow(pp, only_runnext);
+    }
+}
+static inline void wake_for(struct p *pp)
+{
+    at_fence(SEQ_CST); /* [W1] */
+    wake_if_idle(pp, false);
+}
 bool spin_begin(struct m *mp);
 void spin_end(struct m *mp);
 void pidle_put_locked(struct p *pp);
@@ -367,14 +387,48 @@ void p_fini(bool keep);
 
 /* stack.c */
 int stack_class(size_t size);
-size_t stack_class_size(int class);
-int stack_promise(struct p *pp, int class);
-void stack_unpromise(struct p *pp, int class);
+int stack_promise_slow(struct p *pp, int class);
+void stack_unpromise_slow(struct p *pp, int class);
+void stack_cache_full(struct stack_cache *c, int class);
 void stack_refill_g0(struct p *pp, int class);
-void stack_give_owner(struct p *pp, struct g *gp);
 void stack_flush(struct p *pp);
 void stack_check(struct g *gp);
-void *stack_lo(const struct g *gp); /* lowest usable address */
+
+/* The lowest usable address. */
+static inline void *stack_lo(const struct g *gp)
+{
+    const struct stack_kind *k = &stack_kinds[gp->class];
+    return (char *)gp->stack_hi - k->size + k->guard;
+}
+
+/* 0 or -ENOMEM. pp may be NULL, here and below. */
+static inline int stack_promise(struct p *pp, int class)
+{
+    if (likely(pp && pp->stacks[class].promises)) {
+        pp->stacks[class].promises--;
+        return 0;
+    }
+    return stack_promise_slow(pp, class);
+}
+
+static inline void stack_unpromise(struct p *pp, int class)
+{
+    if (unlikely(!pp || ++pp->stacks[class].promises > 4 * STACK_BATCH)) {
+        stack_unpromise_slow(pp, class);
+    }
+}
+
+/* Takes the stack of a goroutine that has left it for good. */
+static inline void stack_give_owner(struct p *pp, struct g *gp)
+{
+    struct stack_cache *c = &pp->stacks[gp->class];
+    if (unlikely(c->n == stack_kinds[gp->class].cache)) {
+        stack_cache_full(c, gp->class);
+    }
+    c->slot[c->n++] = (uintptr_t)gp->stack_hi | (gp->flags & G_UNGUARDED ? SLOT_UNGUARDED : 0);
+    gp->stack_hi = NULL;
+}
+
 int stack_room_for_procs(uint32_t nprocs); /* 0 or -ENOMEM */
 int stack_init(enum guard_kind kind);
 void stack_fini(bool keep);
@@ -391,8 +445,9 @@ void foreign_ready(struct note *note);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* debug/dump.c, which stands above: the one upward call */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c */
 void dump_all(int fd);
+struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct debug_env {
     enum guard_kind guard;
     bool move;

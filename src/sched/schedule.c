@@ -1,44 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What runs next, and the switch to it.
- *
- * A goroutine that parks, yields or ends picks its successor itself and switches straight to it.
- * Only if its P has nothing runnable at hand, or the successor needs a stack that is not in the
- * P's cache, does it switch to g0, the M's own stack, where find_work() may steal and sleep.
- *
- * The commit action. `from` must not become visible to others before its stack has been left. So
- * it is left in m.commit, and the first thing on the far side is switch_finish(), which carries it
- * out: on the same thread, with the same P, for whoever was switched to.
- *
- * Invariants
- * 1. m.commit is set only between the choice to switch and switch_finish().
- * 2. A G is G_RUNNING iff it is the curg of exactly one M.
- */
-#include "sched/sched.h"
-
+/* The rare side of switching, and the loop of an M; switch.h has the design. */
 #include "sched/stack.h"
+#include "sched/switch.h"
 
 /* --- choosing ---------------------------------------------------------------------------------- */
 
-static struct g *get_global(struct p *pp, uint32_t max)
+static NOINLINE void ring_overflow(struct p *pp, struct g *gp)
 {
-    lock(&sched.lock);
-    struct g *gp = NULL;
-    if (sched.globq.list.n) {
-        gp = globq_get_locked(&sched.globq, &pp->runq, at_load(&sched.nprocs, RELAXED), max);
+    struct glist overflow = {0};
+    while (!runq_put_full_owner(&pp->runq, gp, &overflow)) {
+        if (runq_put_owner(&pp->runq, gp)) {
+            return; /* a thief has made room */
+        }
     }
+    lock(&sched.lock);
+    globq_put_list_locked(&sched.globq, &overflow);
     unlock(&sched.lock);
-    return gp;
 }
 
 /* Puts gp at the tail of the ring; if that is full, half of the ring goes to the global queue. */
-static void ring_put(struct p *pp, struct g *gp)
+static inline void ring_put(struct p *pp, struct g *gp)
 {
-    struct glist overflow = {0};
-    if (unlikely(!runq_put_owner(&pp->runq, gp, &overflow))) {
-        lock(&sched.lock);
-        globq_put_list_locked(&sched.globq, &overflow);
-        unlock(&sched.lock);
+    if (unlikely(!runq_put_owner(&pp->runq, gp))) {
+        ring_overflow(pp, gp);
     }
 }
 
@@ -52,40 +36,33 @@ static NOINLINE void end_slice(struct p *pp)
     }
 }
 
-/* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */
-struct g *next_local(struct p *pp)
+NOINLINE struct g *next_global(struct p *pp, uint32_t max)
 {
-    bool inherits, global_first = at_load(&pp->tick, RELAXED) % GLOBQ_TICK == 0;
-    if (unlikely(at_load(&pp->slice_over, RELAXED))) {
-        end_slice(pp);
-        global_first = true;
-    }
+    lock(&sched.lock);
     struct g *gp = NULL;
-    if (unlikely(global_first) && at_load(&sched.globq.size, RELAXED)) {
-        gp = get_global(pp, 1);
+    if (sched.globq.list.n) {
+        gp = globq_get_locked(&sched.globq, &pp->runq, at_load(&sched.nprocs, RELAXED), max);
     }
-    if (!gp) {
-        gp = runq_get_owner(&pp->runq, &inherits);
-        if (gp && inherits) {
-            return gp; /* the same slice goes on: no tick */
-        }
-    }
-    if (!gp && at_load(&sched.globq.size, RELAXED)) {
-        gp = get_global(pp, UINT32_MAX);
-    }
+    unlock(&sched.lock);
     if (gp) {
         at_count(&pp->tick, 1);
     }
     return gp;
 }
 
-/* For a goroutine that leaves. NULL sends it to g0. */
-struct g *next_runnable(struct m *mp)
+/* The global queue's turn has come, now and then. */
+NOINLINE struct g *global_turn(struct p *pp)
 {
-    if (unlikely(at_load(&mp->p->retire, RELAXED) || sched.move)) {
-        return NULL;
+    if (at_load(&pp->slice_over, RELAXED)) {
+        end_slice(pp);
     }
-    return next_local(mp->p);
+    return at_load(&sched.globq.size, RELAXED) ? next_global(pp, 1) : NULL;
+}
+
+/* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */
+struct g *next_local(struct p *pp)
+{
+    return choose(pp);
 }
 
 /*
@@ -94,32 +71,30 @@ struct g *next_runnable(struct m *mp)
  */
 void runq_submit(struct p *pp, struct g *gp, bool next)
 {
-    bool only_runnext = false;
     if (unlikely(sched.move)) {
         lock(&sched.lock);
         globq_put_locked(&sched.globq, gp);
         unlock(&sched.lock);
-        wake_for(pp, false);
+        wake_for(pp);
         return;
     }
     if (next) {
         gp = runq_put_next_owner(&pp->runq, gp); /* whom it pushed aside queues */
-        only_runnext = !gp && runq_len(&pp->runq) == 0;
+        if (likely(!gp)) {
+            at_fence_after_rmw(); /* [W1] */
+            wake_if_idle(pp, runq_len(&pp->runq) == 0);
+            return;
+        }
     }
-    if (gp) {
-        ring_put(pp, gp);
-    }
-    wake_for(pp, only_runnext);
+    ring_put(pp, gp);
+    wake_for(pp);
 }
 
 /* --- switching --------------------------------------------------------------------------------- */
 
 /* Gives gp a stack if it has none. False: the cache of the P is empty, refill it on g0. */
-static bool prepare(struct m *mp, struct g *gp)
+NOINLINE bool prepare_slow(struct m *mp, struct g *gp)
 {
-    if (likely(gp->stack_hi)) {
-        return true;
-    }
     struct stack_cache *c = &mp->p->stacks[gp->class];
     if (unlikely(c->n == 0)) {
         return false;
@@ -132,12 +107,12 @@ static bool prepare(struct m *mp, struct g *gp)
     }
     char *lo = stack_lo(gp);
     tool_stack_begin(&gp->tool, lo, (size_t)((char *)gp->stack_hi - lo));
-    gp->sp = arch_first_frame(gp->stack_hi);
+    gp->sp = NULL; /* starts at the top */
     return true;
 }
 
 /* One of the two has FP modes of its own; the thread's are kept in the M meanwhile. */
-static NOINLINE void switch_fp_modes(struct m *mp, struct g *from, struct g *to)
+static void switch_fp_modes(struct m *mp, struct g *from, struct g *to)
 {
     if (from->flags & G_FP_MODES) {
         from->extra->fp_modes = arch_fp_modes();
@@ -147,55 +122,15 @@ static NOINLINE void switch_fp_modes(struct m *mp, struct g *from, struct g *to)
     arch_set_fp_modes(to->flags & G_FP_MODES ? to->extra->fp_modes : mp->fp_modes);
 }
 
-/* Returns when somebody switches back to `from`, maybe on another M. */
-void switch_to(struct m *mp, struct g *from, struct g *to)
+/* One of the two is not as most are. */
+NOINLINE void switch_rare(struct m *mp, struct g *from, struct g *to)
 {
-    struct p *pp = mp->p;
-    if (unlikely((from->flags | to->flags) & (G_UNGUARDED | G_FP_MODES))) {
-        if (from->flags & G_UNGUARDED) {
-            stack_check(from);
-        }
-        if ((from->flags | to->flags) & G_FP_MODES) {
-            switch_fp_modes(mp, from, to);
-        }
+    if (from->flags & G_UNGUARDED) {
+        stack_check(from);
     }
-    if (to != &mp->g0) {
-        at_store(&to->status, G_RUNNING, RELAXED);
-        mp->curg = to;
-        at_count(&pp->counts.switches, 1);
-        at_count(&pp->switch_seq, 1);
-    } else {
-        mp->curg = NULL;
+    if ((from->flags | to->flags) & G_FP_MODES) {
+        switch_fp_modes(mp, from, to);
     }
-    tool_leave(at_load(&from->status, RELAXED) == G_IDLE ? NULL : &from->tool, &to->tool);
-    arch_switch(&from->sp, to->sp);
-    switch_finish();
-}
-
-/* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
-void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *))
-{
-    mp->commit = commit;
-    mp->commit_g = from;
-    if (likely(next && prepare(mp, next))) {
-        switch_to(mp, from, next);
-    } else {
-        mp->nextg = next;
-        switch_to(mp, from, &mp->g0);
-    }
-}
-
-/* The first thing on every far side. Returns the M, which may be another than before. */
-struct m *switch_finish(void)
-{
-    struct m *mp = getm();
-    tool_arrive(mp->curg ? &mp->curg->tool : &mp->g0.tool);
-    void (*commit)(struct m *, struct g *) = mp->commit;
-    if (likely(commit)) {
-        mp->commit = NULL;
-        commit(mp, mp->commit_g);
-    }
-    return mp;
 }
 
 /* --- the loop of an M, on g0 ------------------------------------------------------------------- */

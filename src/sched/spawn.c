@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sched/sched.h"
+#include "sched/switch.h"
 
 /* Filled by the stub of pirn_go (arch/.../goargs.S); read before anything else can run. */
 extern __thread struct goargs go_args_tls;
@@ -59,7 +59,6 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
     }
     gp->class = (uint8_t)class;
     gp->flags = flags;
-    gp->reason = WAIT_NONE;
     gp->id = g_new_id(pp);
     gp->start.fn = start->fn;
     gp->start.slot[0] = start->slot[0];
@@ -92,10 +91,20 @@ static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint
         at_store(&gp->status, G_RUNNABLE, RELAXED);
         globq_put_locked(&sched.globq, gp);
         unlock(&sched.lock);
-        wake_for(NULL, false);
+        wake_for(NULL);
     }
     foreign_leave();
     return err;
+}
+
+static inline void launch(struct m *mp, struct g *gp, const char *site, struct pirn_wg *wg)
+{
+    gp->site = site;
+    gp->creator = mp->curg->id;
+    gp->done_wg = wg;
+    at_count(&mp->p->counts.spawned, 1);
+    at_store(&gp->status, G_RUNNABLE, RELAXED);
+    runq_submit(mp->p, gp, true);
 }
 
 int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
@@ -105,18 +114,33 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, cons
     if (unlikely(!mp)) {
         return spawn_foreign(attr, start, flags, site, wg);
     }
-    struct p *pp = mp->p;
     struct g *gp;
-    int err = make(pp, attr, start, flags, &gp);
-    if (unlikely(err)) {
-        return err;
+    int err = make(mp->p, attr, start, flags, &gp);
+    if (!err) {
+        launch(mp, gp, site, wg);
     }
-    gp->site = site;
-    gp->creator = mp->curg->id;
-    gp->done_wg = wg;
-    at_count(&pp->counts.spawned, 1);
-    at_store(&gp->status, G_RUNNABLE, RELAXED);
-    runq_submit(pp, gp, true);
+    return err;
+}
+
+/* The common case, spelled out: one pointer to pass, default stack. */
+static inline int spawn_simple(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
+{
+    struct m *mp = enter();
+    struct g *gp;
+    if (unlikely(!mp) || unlikely(stack_promise(mp->p, sched.class))) {
+        struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
+        return spawn(NULL, &start, G_SIMPLE, site, wg);
+    }
+    if (unlikely(!(gp = g_alloc(mp->p)))) {
+        stack_unpromise(mp->p, sched.class);
+        return -ENOMEM;
+    }
+    gp->class = (uint8_t)sched.class;
+    gp->flags = G_SIMPLE;
+    gp->id = g_new_id(mp->p);
+    gp->start.fn = (void (*)(void))fn;
+    gp->start.slot[0] = (uintptr_t)arg;
+    launch(mp, gp, site, wg);
     return 0;
 }
 
@@ -148,13 +172,10 @@ EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), 
 
 EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
 {
-    struct gstart start;
-    start.fn = (void (*)(void))fn;
-    start.slot[0] = (uintptr_t)arg;
     if (wg) {
         pirn_wg_add(wg, 1);
     }
-    int err = fn ? spawn(NULL, &start, G_SIMPLE, site, wg) : -EINVAL;
+    int err = likely(fn) ? spawn_simple(fn, arg, site, wg) : -EINVAL;
     if (unlikely(err)) {
         cant_go(err);
     }
@@ -209,15 +230,24 @@ static void call(struct g *gp)
     }
 }
 
-/* What the goroutine itself still does before it is gone. */
-static void last_words(struct g *gp)
+/*
+ * Tells the wait group of pirn_wg_go. If that wakes one goroutine and nobody sits in runnext, it
+ * would go there and be taken out again at once: it is returned to run next.
+ */
+static struct g *tell_wg(struct p *pp, struct pirn_wg *wg)
 {
-    if (unlikely(gp->extra)) {
-        local_end(gp);
+    struct waiter *first = wg_done_at_end(wg);
+    if (!first) {
+        return NULL;
     }
-    if (gp->done_wg) {
-        pirn_wg_done(gp->done_wg);
+    struct g *gp = first->g;
+    if (first->next || !gp || at_load(&pp->runq.next, RELAXED) || at_load(&pp->slice_over, RELAXED)
+        || at_load(&pp->retire, RELAXED) || sched.move) {
+        waiter_ready_list(first);
+        return NULL;
     }
+    make_runnable(gp);
+    return gp;
 }
 
 /* On the far side of the switch: the stack has been left. */
@@ -228,49 +258,67 @@ static void commit_end(struct m *mp, struct g *gp)
     g_free(mp->p, gp);
 }
 
-static void count_end(struct p *pp, struct g *gp)
+/* gp has ended: what runs next on this thread. */
+static inline struct g *end(struct m *mp, struct g *gp)
 {
+    struct p *pp = mp->p;
     at_count(&pp->counts.ended, 1);
     stack_unpromise(pp, gp->class);
-    gp->done_wg = NULL;
-    at_store(&gp->status, G_IDLE, RELAXED);
+    mp->commit = commit_end;
+    mp->commit_g = gp;
+    struct g *next = gp->done_wg ? tell_wg(pp, gp->done_wg) : NULL;
+    return next ? next : next_runnable(mp);
 }
 
-/* Ends gp. Returns the next goroutine if it can run on this stack, else does not return. */
-static struct g *end(struct g *gp, bool may_take_over)
+static inline bool can_take_over(const struct g *next, const struct g *gp)
 {
-    last_words(gp);
-    struct m *mp = enter();
-    count_end(mp->p, gp);
-    if (unlikely(gp->flags & G_UNGUARDED)) {
-        stack_check(gp);
-    }
-    struct g *next = next_runnable(mp);
-    if (TOOL_TAKEOVER && may_take_over && next && !next->stack_hi && next->class == gp->class
-        && !((next->flags | gp->flags) & G_FP_MODES) && !sched.move) {
-        next->stack_hi = gp->stack_hi;
-        next->flags |= gp->flags & G_UNGUARDED;
-        gp->stack_hi = NULL;
-        next->tool = gp->tool;
-        g_free(mp->p, gp);
-        at_store(&next->status, G_RUNNING, RELAXED);
-        mp->curg = next;
-        at_count(&mp->p->counts.switches, 1);
-        at_count(&mp->p->switch_seq, 1);
+    return TOOL_TAKEOVER && !next->stack_hi && next->class == gp->class
+           && !((next->flags | gp->flags) & (G_FP_MODES | G_UNGUARDED));
+}
+
+static inline void take_over(struct m *mp, struct g *next, struct g *gp)
+{
+    next->stack_hi = gp->stack_hi;
+    next->tool = gp->tool;
+    gp->stack_hi = NULL;
+    mp->commit = NULL;
+    g_free(mp->p, gp);
+    at_store(&next->status, G_RUNNING, RELAXED);
+    mp->curg = next;
+    at_count(&mp->p->counts.switches, 1);
+}
+
+/* One that has no stack yet, and can't have this one, starts from g0. */
+static inline struct g *or_g0(struct m *mp, struct g *next)
+{
+    if (next && next->stack_hi) {
         return next;
     }
-    switch_away(mp, gp, next, commit_end);
-    throw("spawn: goroutine %lu ran on after its end", gp->id);
+    mp->nextg = next;
+    return &mp->g0;
 }
 
-/* The first C frame of every goroutine stack; entered by a switch. */
-void g_main(void)
+/*
+ * The first frame of a stack: runs goroutines until one ends whose successor has a stack of its
+ * own, whose sp it returns. Not instrumented, for it returns on behalf of nobody.
+ */
+__attribute__((no_sanitize("address", "thread"))) void *g_main(void)
 {
     struct m *mp = switch_finish();
-    struct g *gp = mp->curg;
-    for (;;) {
+    for (struct g *gp = mp->curg;; gp = mp->curg) {
         call(gp);
-        gp = end(gp, true);
+        if (unlikely(gp->extra)) {
+            local_end(gp); /* the program's destructors: may do anything */
+        }
+        mp = enter();
+        struct g *next = end(mp, gp);
+        if (next && can_take_over(next, gp)) {
+            take_over(mp, next, gp);
+            continue;
+        }
+        next = or_g0(mp, next);
+        switch_begin(mp, gp, next, true);
+        return next->sp;
     }
 }
 
@@ -285,6 +333,12 @@ EXPORT void pirn_exit(void)
         at_store(&sched.main_exited, 1, RELAXED);
         gp->done_wg = NULL; /* pirn_run goes on waiting */
     }
-    end(gp, false);
-    __builtin_unreachable();
+    if (gp->extra) {
+        local_end(gp);
+    }
+    mp = enter();
+    struct g *next = or_g0(mp, end(mp, gp));
+    switch_begin(mp, gp, next, true);
+    arch_switch(&gp->sp, next->sp);
+    throw("spawn: goroutine %lu ran on after its end", gp->id);
 }

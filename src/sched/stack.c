@@ -25,91 +25,70 @@ int stack_class(size_t size)
         return -EINVAL;
     }
     for (int class = 0; class < STACK_CLASSES; class ++) {
-        if (size <= stack_class_size(class)) {
+        if (size <= stack_kinds[class].size) {
             return class;
         }
     }
     return -EINVAL;
 }
 
-size_t stack_class_size(int class)
-{
-    return class < STACK_DENSE ? (size_t)2048 << class : (size_t)65536 << (class - STACK_DENSE);
-}
+/*
+ * A wide guard needs no stack probes in the caller's code; small slots can't afford it. Caches of
+ * big slots are short, because they pin address space (invariant 2).
+ */
+#define KB(n) ((size_t)(n) << 10)
+#define MB(n) ((size_t)(n) << 20)
+const struct stack_kind stack_kinds[STACK_CLASSES] = {
+    {KB(2), 0, 64},           {KB(4), 0, 64},           {KB(8), 0, 64},
+    {KB(64), KB(16), 64},     {KB(128), KB(32), 64},    {KB(256), KB(64), 64},
+    {KB(512), KB(64), 64},    {MB(1), KB(64), 64},      {MB(2), KB(64), 32},
+    {MB(4), KB(64), 16},      {MB(8), KB(64), 8},       {MB(16), KB(64), 4},
+    {MB(32), KB(64), 2},      {MB(64), KB(64), 2},      {MB(128), KB(64), 2},
+    {MB(256), KB(64), 2},     {MB(512), KB(64), 2},     {MB(1024), KB(64), 2},
+};
 
-/* A wide guard needs no stack probes in the caller's code; small slots can't afford it. */
-size_t stack_guard_size(int class)
-{
-    return class < STACK_DENSE ? 0 : min_u64(65536, stack_class_size(class) / 4);
-}
-
-/* Caches of big slots are short: they pin address space (invariant 2). */
-uint32_t stack_cache_cap(int class)
-{
-    uint64_t fit = ((uint64_t)64 << 20) / stack_class_size(class);
-    return (uint32_t)max_u64(2, min_u64(STACK_CACHE, fit));
-}
-
-void *stack_lo(const struct g *gp)
-{
-    return (char *)gp->stack_hi - stack_class_size(gp->class) + stack_guard_size(gp->class);
-}
-
-int stack_promise(struct p *pp, int class)
+int stack_promise_slow(struct p *pp, int class)
 {
     if (!pp) {
         return pool_promise(class, 1);
     }
     struct stack_cache *c = &pp->stacks[class];
-    if (unlikely(c->promises == 0)) {
-        if (pool_promise(class, STACK_BATCH) == 0) {
-            c->promises = STACK_BATCH;
-        } else if (pool_promise(class, 1) == 0) {
-            c->promises = 1;
-        } else {
-            return -ENOMEM;
-        }
+    if (pool_promise(class, STACK_BATCH) == 0) {
+        c->promises += STACK_BATCH - 1;
+        return 0;
     }
-    c->promises--;
-    return 0;
+    return pool_promise(class, 1);
 }
 
-void stack_unpromise(struct p *pp, int class)
+/* More than a P needs for itself, or no P at all. */
+void stack_unpromise_slow(struct p *pp, int class)
 {
     if (!pp) {
         pool_unpromise(class, 1);
         return;
     }
-    struct stack_cache *c = &pp->stacks[class];
-    if (unlikely(++c->promises > 4 * STACK_BATCH)) {
-        pool_unpromise(class, STACK_BATCH);
-        c->promises -= STACK_BATCH;
-    }
+    pool_unpromise(class, STACK_BATCH);
+    pp->stacks[class].promises -= STACK_BATCH;
 }
 
 /* Fills the cache of the P. On g0: it may map, guard and so take some stack itself. */
 void stack_refill_g0(struct p *pp, int class)
 {
     struct stack_cache *c = &pp->stacks[class];
-    uint32_t want = (uint32_t)min_u64(STACK_BATCH, stack_cache_cap(class) / 2);
+    uint32_t want = (uint32_t)min_u64(STACK_BATCH, stack_kinds[class].cache / 2);
     c->n = pool_take(class, c->slot, want);
     if (c->n == 0) {
         throw("stack: the slot that was promised to a goroutine is missing");
     }
 }
 
-/* Takes the stack of a goroutine that has left it for good. */
-void stack_give_owner(struct p *pp, struct g *gp)
+/* A full cache: the coldest half goes. */
+NOINLINE void stack_cache_full(struct stack_cache *c, int class)
 {
-    struct stack_cache *c = &pp->stacks[gp->class];
-    uint32_t cap = stack_cache_cap(gp->class);
-    if (unlikely(c->n == cap)) { /* the coldest half goes */
-        pool_give(gp->class, c->slot, cap / 2);
-        c->n -= cap / 2;
-        memmove(c->slot, c->slot + cap / 2, c->n * sizeof c->slot[0]);
-    }
-    c->slot[c->n++] = (uintptr_t)gp->stack_hi | (gp->flags & G_UNGUARDED ? SLOT_UNGUARDED : 0);
-    gp->stack_hi = NULL;
+    uint32_t half = stack_kinds[class].cache / 2;
+    pool_give(class, c->slot, half);
+    c->n -= half;
+    memmove(c->slot, c->slot + half, c->n * sizeof c->slot[0]);
 }
 
 void stack_flush(struct p *pp)
@@ -131,7 +110,7 @@ void stack_flush(struct p *pp)
 COLD static _Noreturn void overflowed(struct g *gp)
 {
     fatal("stack overflow: goroutine %lu outgrew its stack of %zu bytes; raise .stack_size",
-          gp->id, stack_class_size(gp->class));
+          gp->id, stack_kinds[gp->class].size);
 }
 
 void stack_check(struct g *gp)

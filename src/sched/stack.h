@@ -7,8 +7,6 @@
 
 #include "sched/sched.h"
 
-#define STACK_BATCH 32u          /* between a P and the pool */
-#define SLOT_UNGUARDED 1u        /* in the low bit of a slot's high end */
 #define CHUNK_SLOTS 1024u        /* most slots of a chunk */
 #define CHUNK_WORDS (CHUNK_SLOTS / 64)
 
@@ -39,8 +37,6 @@ struct pool { /* one for each class, under its lock */
     uint32_t guard_batch;        /* doubles: small programs guard few */
 };
 
-size_t stack_guard_size(int class);
-uint32_t stack_cache_cap(int class);
 int pool_promise(int class, uint32_t n);       /* 0 or -ENOMEM */
 void pool_unpromise(int class, uint32_t n);
 uint32_t pool_take(int class, uintptr_t *slots, uint32_t n); /* at least one if promises are kept */

@@ -217,7 +217,7 @@ static void guard_more_locked(struct pool *pool, struct chunk *c)
     if (!c->unguarded && guard_kind != GUARD_NONE) {
         for (uint32_t i = 0; i < n; i++) {
             ranges[i].addr = slot_base(pool, c, c->nguarded + i);
-            ranges[i].size = stack_guard_size(pool->class);
+            ranges[i].size = stack_kinds[pool->class].guard;
         }
         int err = mem_guard(guard_kind, ranges, (int)n);
         if (err) {
@@ -236,7 +236,7 @@ static void guard_more_locked(struct pool *pool, struct chunk *c)
 /* Invariant 2 of stack.c, for so many promises. */
 static bool make_room_locked(struct pool *pool, uint64_t promises)
 {
-    while (pool->total < promises + (uint64_t)pool->nprocs * stack_cache_cap(pool->class)) {
+    while (pool->total < promises + (uint64_t)pool->nprocs * stack_kinds[pool->class].cache) {
         if (!add_chunk_locked(pool)) {
             return false;
         }
@@ -373,7 +373,7 @@ static uint32_t drop_slots_locked(struct pool *pool, struct chunk *c, uint32_t m
 {
     struct mem_range ranges[MEM_BATCH];
     uint32_t n = 0;
-    size_t guard = stack_guard_size(pool->class);
+    size_t guard = stack_kinds[pool->class].guard;
     for (uint32_t i = 0; i < c->nslots && n < most && n < MEM_BATCH; i++) {
         if (bit_get(c->warm, i)) {
             bit_clear(c->warm, i);
@@ -437,7 +437,7 @@ int stack_init(enum guard_kind kind)
         pools[class] = (struct pool){
             .lock = LOCK_INIT(RANK_STACK),
             .class = class,
-            .slot_size = stack_class_size(class),
+            .slot_size = stack_kinds[class].size,
             .guard_batch = 16,
         };
     }

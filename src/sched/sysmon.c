@@ -56,8 +56,9 @@ void sysmon_kick(void)
 /* True if the P has work that it does not get to. */
 static bool look_at(struct p *pp, int64_t now)
 {
-    uint32_t tick = at_load(&pp->tick, RELAXED), seq = at_load(&pp->switch_seq, RELAXED);
-    bool stuck = pp->seen_switch == seq && !runq_empty(&pp->runq);
+    uint32_t tick = at_load(&pp->tick, RELAXED);
+    uint64_t switches = at_load(&pp->counts.switches, RELAXED);
+    bool stuck = pp->seen_switches == switches && !runq_empty(&pp->runq);
     if (pp->seen_tick != tick) {
         pp->seen_tick = tick;
         pp->seen_since = now;
@@ -65,7 +66,7 @@ static bool look_at(struct p *pp, int64_t now)
         pp->seen_since = now;
         at_store(&pp->slice_over, 1, RELAXED);
     }
-    pp->seen_switch = seq;
+    pp->seen_switches = switches;
     return stuck;
 }
 

@@ -16,7 +16,7 @@
  * Differs from Go, whose counter reaches zero in one step and is reset in another: between the two
  * a second Wait can return and free the object under the reset.
  */
-#include "sched/sched.h"
+#include "sched/park.h"
 
 #define ONE ((uint64_t)1 << 32)
 #define WAITERS ((uint64_t)4)
@@ -51,34 +51,34 @@ static uint64_t with_count(uint64_t state, int32_t count)
     return (state & (ONE - 1)) | (uint64_t)(uint32_t)count << 32;
 }
 
-static NOINLINE void add_slow(pirn_wg *wg, int n)
+/* Adds under the lock. Returns the waiters that are to be made ready: *wg may be gone then. */
+static struct waiter *add_locked(pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = word_lock(state);
     int32_t sum = add_to(s, n);
     if (sum > 0 || !(s & WAITERS)) {
         word_unlock(state, with_count(s, sum));
-        return;
+        return NULL;
     }
     struct waiter *last = wg->waiters_, *first = last->next;
     wg->waiters_ = NULL;
     last->next = NULL;
     word_unlock(state, 0); /* from here on *wg may be gone */
-    waiter_ready_list(first);
+    return first;
 }
 
-static void add(pirn_wg *wg, int n)
+static inline struct waiter *add(pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = at_load(state, RELAXED);
     for (;;) {
         int32_t sum = add_to(s, n);
         if (unlikely((s & WORD_LOCK_BITS) || (sum == 0 && (s & WAITERS)))) {
-            add_slow(wg, n);
-            return;
+            return add_locked(wg, n);
         }
         if (likely(at_cas(state, &s, with_count(s, sum), RELEASE, RELAXED))) { /* [G1] */
-            return;
+            return NULL;
         }
     }
 }
@@ -86,13 +86,21 @@ static void add(pirn_wg *wg, int n)
 EXPORT void pirn_wg_add(pirn_wg *wg, int n)
 {
     enter();
-    add(wg, n);
+    struct waiter *first = add(wg, n);
+    if (first) {
+        waiter_ready_list(first);
+    }
 }
 
 EXPORT void pirn_wg_done(pirn_wg *wg)
 {
-    enter();
-    add(wg, -1);
+    pirn_wg_add(wg, -1);
+}
+
+/* For a goroutine at its end: the waiters, which it must make ready. */
+struct waiter *wg_done_at_end(pirn_wg *wg)
+{
+    return add(wg, -1);
 }
 
 struct unlock_to {

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The switch and the first frame, aarch64: x19-x30 and d8-d15 are kept, x18 is
- * the platform's and untouched. The order on the stack is that of arch.h.
+ * The switch and the start of a stack, aarch64: x19-x30 and d8-d15 are kept, x18
+ * is the platform's and untouched. The order on the stack is that of arch.h; what
+ * the x86-64 file says about returns holds here too.
  */
-        .text
-
-        .globl  arch_switch
-        .hidden arch_switch
-        .type   arch_switch, %function
-        .p2align 4
-arch_switch:                            /* x0: where sp goes, x1: sp to load */
-        .cfi_startproc
-        hint    #34                     /* bti c */
+        .macro  save_registers
         sub     sp, sp, #160
         .cfi_def_cfa_offset 160
         stp     x19, x20, [sp, #0]
@@ -36,9 +29,9 @@ arch_switch:                            /* x0: where sp goes, x1: sp to load */
         stp     d10, d11, [sp, #112]
         stp     d12, d13, [sp, #128]
         stp     d14, d15, [sp, #144]
-        mov     x9, sp
-        str     x9, [x0]
-        mov     sp, x1
+        .endm
+
+        .macro  restore_registers
         ldp     x19, x20, [sp, #0]
         ldp     x21, x22, [sp, #16]
         ldp     x23, x24, [sp, #32]
@@ -51,25 +44,60 @@ arch_switch:                            /* x0: where sp goes, x1: sp to load */
         ldp     d14, d15, [sp, #144]
         add     sp, sp, #160
         .cfi_def_cfa_offset 0
+        .cfi_restore x19
+        .cfi_restore x20
+        .cfi_restore x21
+        .cfi_restore x22
+        .cfi_restore x23
+        .cfi_restore x24
+        .cfi_restore x25
+        .cfi_restore x26
+        .cfi_restore x27
+        .cfi_restore x28
+        .cfi_restore x29
+        .cfi_restore x30
+        .endm
+
+        .text
+
+        .globl  arch_switch
+        .hidden arch_switch
+        .type   arch_switch, %function
+        .p2align 4
+arch_switch:                            /* x0: where sp goes, x1: sp to load */
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        save_registers
+        mov     x9, sp
+        str     x9, [x0]
+        mov     sp, x1
+        restore_registers
         ret
         .cfi_endproc
         .size   arch_switch, . - arch_switch
 
-        .globl  arch_entry
-        .hidden arch_entry
-        .type   arch_entry, %function
+        .globl  arch_start
+        .hidden arch_start
+        .type   arch_start, %function
         .p2align 4
-        nop                             /* an unwinder looks up pc - 1 */
-arch_entry:
+arch_start:                             /* x0: where sp goes, x1: top of the new stack */
         .cfi_startproc
+        hint    #34                     /* bti c */
+        save_registers
+        mov     x9, sp
+        str     x9, [x0]
+        mov     sp, x1
+        .cfi_remember_state
         .cfi_undefined x30              /* no caller: backtraces end here */
-        hint    #36                     /* bti j: reached by ret, but cost-free */
         mov     x29, xzr
         mov     x30, xzr
-        bl      g_main
-        brk     #1
+        bl      g_main                  /* gives the sp to go on with */
+        mov     sp, x0
+        .cfi_restore_state
+        restore_registers
+        ret
         .cfi_endproc
-        .size   arch_entry, . - arch_entry
+        .size   arch_start, . - arch_start
 
         .globl  arch_fp_modes
         .hidden arch_fp_modes

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The switch and the first frame, x86-64.
+ * The switch and the start of a stack, x86-64.
  *
  * A plain call and ret: with a return in place of the jump that other libraries
  * use, the return predictor stays right whenever goroutines run the same code.
+ * arch_start calls the new goroutine, and when that has ended it returns to
+ * whoever is next: a goroutine that spawns another and waits for it resumes
+ * just where the processor expects it to.
  * There is no shadow-stack note, so the linker leaves user shadow stacks off.
  */
-        .text
-
-        .globl  arch_switch
-        .hidden arch_switch
-        .type   arch_switch, @function
-        .p2align 4
-arch_switch:                            /* rdi: where sp goes, rsi: sp to load */
-        .cfi_startproc
-        endbr64
+        .macro  save_registers
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset %rbp, 0
@@ -33,8 +28,9 @@ arch_switch:                            /* rdi: where sp goes, rsi: sp to load *
         pushq   %r15
         .cfi_adjust_cfa_offset 8
         .cfi_rel_offset %r15, 0
-        movq    %rsp, (%rdi)
-        movq    %rsi, %rsp
+        .endm
+
+        .macro  restore_registers
         popq    %r15
         .cfi_adjust_cfa_offset -8
         .cfi_restore %r15
@@ -53,24 +49,45 @@ arch_switch:                            /* rdi: where sp goes, rsi: sp to load *
         popq    %rbp
         .cfi_adjust_cfa_offset -8
         .cfi_restore %rbp
+        .endm
+
+        .text
+
+        .globl  arch_switch
+        .hidden arch_switch
+        .type   arch_switch, @function
+        .p2align 4
+arch_switch:                            /* rdi: where sp goes, rsi: sp to load */
+        .cfi_startproc
+        endbr64
+        save_registers
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        restore_registers
         ret
         .cfi_endproc
         .size   arch_switch, . - arch_switch
 
-        .globl  arch_entry
-        .hidden arch_entry
-        .type   arch_entry, @function
+        .globl  arch_start
+        .hidden arch_start
+        .type   arch_start, @function
         .p2align 4
-        nop                             /* an unwinder looks up pc - 1 */
-arch_entry:
+arch_start:                             /* rdi: where sp goes, rsi: top of the new stack */
         .cfi_startproc
-        .cfi_undefined %rip             /* no caller: backtraces end here */
         endbr64
+        save_registers
+        movq    %rsp, (%rdi)
+        movq    %rsi, %rsp
+        .cfi_remember_state
+        .cfi_undefined %rip             /* no caller: backtraces end here */
         xorl    %ebp, %ebp
-        call    g_main@PLT
-        ud2
+        call    g_main                  /* gives the sp to go on with */
+        movq    %rax, %rsp
+        .cfi_restore_state
+        restore_registers
+        ret
         .cfi_endproc
-        .size   arch_entry, . - arch_entry
+        .size   arch_start, . - arch_start
 
         .globl  arch_fp_modes
         .hidden arch_fp_modes

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting: the one primitive under everything that blocks.
+ *
+ * park() takes the goroutine off its thread; ready() makes it runnable again. What makes it
+ * findable (mostly: unlocking the object whose list holds its wait record) is the commit action,
+ * carried out after the goroutine has left its stack. If the commit says false there is no need to
+ * wait after all, and the goroutine is made runnable at once.
+ *
+ * A wait record (struct waiter) stands for a goroutine or for a thread that pirn did not make; the
+ * latter sleeps on the record's note, so that every blocking operation works from any thread.
+ *
+ * Invariants
+ * 1. Between the commit and ready() the G belongs to whoever holds its record: exactly one ready()
+ *    for each park(). A second one is a throw.
+ * 2. After ready() or waiter_ready() the record may be gone: its owner may have returned.
+ */
+#ifndef PIRN_SCHED_PARK_H
+#define PIRN_SCHED_PARK_H
+
+#include "sched/switch.h"
+
+void commit_park(struct m *mp, struct g *gp); /* park.c */
+
+/* Needs a goroutine. Returns when somebody has called ready(). */
+static inline void park(commit_fn *commit, void *arg, enum wait_reason reason)
+{
+    struct m *mp = getm();
+    struct g *gp = mp->curg;
+    gp->reason = (uint8_t)reason;
+    gp->run.wait_since = coarse_now();
+    mp->park_commit = commit;
+    mp->park_arg = arg;
+    switch_away(mp, gp, next_runnable(mp), commit_park);
+}
+
+static inline void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
+{
+    if (likely(w->g)) {
+        park(commit, arg, reason);
+    } else {
+        foreign_park(&w->note, commit, arg);
+    }
+}
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What runs next, and the switch to it.
+ *
+ * A goroutine that parks, yields or ends picks its successor itself and switches straight to it.
+ * Only if its P has nothing runnable at hand, or the successor needs a stack that is not in the
+ * P's cache, does it switch to g0, the M's own stack, where find_work() may steal and sleep.
+ *
+ * The commit action. `from` must not become visible to others before its stack has been left. So
+ * it is left in m.commit, and the first thing on the far side is switch_finish(), which carries it
+ * out: on the same thread, with the same P, for whoever was switched to.
+ *
+ * Invariants
+ * 1. m.commit is set only between the choice to switch and switch_finish().
+ * 2. A G is G_RUNNING iff it is the curg of exactly one M.
+ *
+ * All of this is inline on purpose. The processor predicts returns by the calls it saw; after a
+ * switch each return through a frame of ours is one misprediction, about 5 ns. So a blocking call
+ * should be one frame above arch_switch.
+ */
+#ifndef PIRN_SCHED_SWITCH_H
+#define PIRN_SCHED_SWITCH_H
+
+#include "sched/sched.h"
+
+/* schedule.c: what happens rarely */
+struct g *global_turn(struct p *pp);
+struct g *next_global(struct p *pp, uint32_t max);
+bool prepare_slow(struct m *mp, struct g *gp);
+void switch_rare(struct m *mp, struct g *from, struct g *to);
+
+/* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */
+static inline struct g *choose(struct p *pp)
+{
+    struct g *gp;
+    uint32_t tick = at_load(&pp->tick, RELAXED);
+    if (unlikely(tick % GLOBQ_TICK == 0 || at_load(&pp->slice_over, RELAXED))
+        && (gp = global_turn(pp))) {
+        return gp;
+    }
+    if ((gp = runq_take_next_owner(&pp->runq))) {
+        return gp; /* it inherits the slice: no tick */
+    }
+    if (likely((gp = runq_get_owner(&pp->runq)))) {
+        at_store(&pp->tick, tick + 1, RELAXED);
+        return gp;
+    }
+    return at_load(&sched.globq.size, RELAXED) ? next_global(pp, UINT32_MAX) : NULL;
+}
+
+/* For a goroutine that leaves. NULL sends it to g0. */
+static inline struct g *next_runnable(struct m *mp)
+{
+    if (unlikely(at_load(&mp->p->retire, RELAXED) || sched.move)) {
+        return NULL;
+    }
+    return choose(mp->p);
+}
+
+static inline bool prepare(struct m *mp, struct g *gp)
+{
+    return likely(gp->stack_hi) || prepare_slow(mp, gp);
+}
+
+/* The first thing on every far side. Returns the M, which may be another than before. */
+static inline struct m *switch_finish(void)
+{
+    struct m *mp = getm();
+    tool_arrive(mp->curg ? &mp->curg->tool : &mp->g0.tool);
+    void (*commit)(struct m *, struct g *) = mp->commit;
+    if (likely(commit)) {
+        mp->commit = NULL;
+        commit(mp, mp->commit_g);
+    }
+    return mp;
+}
+
+/* Everything about a switch but the switch. gone: `from` has ended. */
+static inline void switch_begin(struct m *mp, struct g *from, struct g *to, bool gone)
+{
+    if (unlikely((from->flags | to->flags) & (G_UNGUARDED | G_FP_MODES))) {
+        switch_rare(mp, from, to);
+    }
+    if (to != &mp->g0) {
+        at_store(&to->status, G_RUNNING, RELAXED);
+        mp->curg = to;
+        at_count(&mp->p->counts.switches, 1);
+    } else {
+        mp->curg = NULL;
+    }
+    tool_leave(gone ? NULL : &from->tool, &to->tool);
+}
+
+/* Returns when somebody switches back to `from`, maybe on another M. */
+static inline void switch_to(struct m *mp, struct g *from, struct g *to)
+{
+    switch_begin(mp, from, to, false);
+    if (likely(to->sp)) {
+        arch_switch(&from->sp, to->sp);
+    } else {
+        arch_start(&from->sp, to->stack_hi);
+    }
+    switch_finish();
+}
+
+/* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
+static inline void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *))
+{
+    mp->commit = commit;
+    mp->commit_g = from;
+    if (likely(next && prepare(mp, next))) {
+        switch_to(mp, from, next);
+    } else {
+        mp->nextg = next;
+        switch_to(mp, from, &mp->g0);
+    }
+}
+
+#endif
