@@ -19,9 +19,11 @@
  * calls: fn and the arguments are evaluated before the first. A function of type
  * void (void *) needs none of this and takes a shorter way.
  *
- * What these macros can't see: a parameter that is wider than its argument (double
- * for long double; clang sees it); with clang, floating point for an enum, and
- * __attribute__((noreturn)) of a function with arguments other than void (void *)
+ * Limits. An argument must not be narrower than an __int128 or long double
+ * parameter, which is not always seen (double for long double: by clang only).
+ * Converted silently: floating point for an enum by clang; a pointer or floating
+ * point for bool by gcc, if this is a system header. With clang a function that
+ * takes arguments must not have __attribute__((noreturn)), but for void (void *)
  * and void (int): declare it _Noreturn.
  */
 #ifndef PIRN_GO_H
@@ -37,24 +39,24 @@ struct pirn_wg;
 
 /*
  * Called by the macros only. `site` is fn's text, a NUL, "file:line"; `wg` may be
- * NULL; `flags` is PIRN_GO_FLOAT_ if floating-point registers are in use, and the
- * number of arguments, shifted.
+ * NULL. `flags`: bit 0, floating-point registers are in use; bits 4-7, the number
+ * of floating-point arguments; from bit 8, the number of all arguments.
  */
-#define PIRN_GO_FLOAT_       1u
-#define PIRN_GO_NARGS_SHIFT_ 8
+#define PIRN_GO_FLAGS_(n, floats) ((n)*256u + (floats)*16u + ((floats) != 0 ? 1u : 0u))
 PIRN_API_ void pirn_go_args_(void);
 PIRN_API_ void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site,
                                  struct pirn_wg *wg);
-PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site,
-                               struct pirn_wg *wg);
+PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg);
 
 #ifdef __cplusplus
 }
 #endif
 
-#define PIRN_STR_(x)   PIRN_STR2_(x)
-#define PIRN_STR2_(x)  #x
+#define PIRN_STR_(x) PIRN_STR2_(x)
+#define PIRN_STR2_(x) #x
 #define PIRN_SITE_(fn) #fn "\0" __FILE__ ":" PIRN_STR_(__LINE__)
+
+/* clang-format off */
 
 #define PIRN_GO_(n, wg, ...)  PIRN_GO2_(n, wg, __VA_ARGS__)
 #define PIRN_GO2_(n, wg, ...) PIRN_GO_##n##_(wg, __VA_ARGS__)
@@ -66,7 +68,7 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site,
 /* clang does not warn in system headers; with this line marker, go.h is none when installed. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
-# 70 "pirn/go.h"
+# 72 "pirn/go.h"
 #pragma GCC diagnostic pop
 #endif
 
@@ -81,7 +83,7 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site,
         PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), pirn_wg_, __VA_ARGS__);                              \
     })
 
-#define PIRN_GO_COUNT_(...)   PIRN_GO_COUNT2_(__VA_ARGS__, X, X, X, X, X, X, 6, 5, 4, 3, 2, 1, 0, 0)
+#define PIRN_GO_COUNT_(...) PIRN_GO_COUNT2_(__VA_ARGS__, X, X, X, X, X, X, 6, 5, 4, 3, 2, 1, 0, 0)
 
 #define PIRN_GO_0_(wg, fn)                                                                         \
     __extension__({                                                                                \
@@ -139,8 +141,7 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site,
         PIRN_FN_ASSERT_(fn)                                                                        \
         (void)pirn_stub_ args;                                                                     \
         pirn_go_captured_((void (*)(void))pirn_fn_,                                                \
-                          (unsigned)n << PIRN_GO_NARGS_SHIFT_ |                                    \
-                              (0 PIRN_EACH_##n##_(PIRN_OR_FLOAT_, ) ? PIRN_GO_FLOAT_ : 0),         \
+                          PIRN_GO_FLAGS_(n, 0 PIRN_EACH_##n##_(PIRN_ADD_FLOAT_, )),                \
                           PIRN_SITE_(fn), wg);                                                     \
     }
 
@@ -183,7 +184,7 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site,
                        : __builtin_classify_type(a) > 8  ? PIRN_REFUSED_                           \
                                                          : PIRN_INTEGER_                           \
     };
-#define PIRN_OR_FLOAT_(i, x) || pirn_k##i##_ == PIRN_FLOATING_
+#define PIRN_ADD_FLOAT_(i, x) + (pirn_k##i##_ == PIRN_FLOATING_)
 #define PIRN_ARG_ASSERT_(i, fn)                                                                    \
     _Static_assert(pirn_k##i##_ != PIRN_REFUSED_,                                                  \
                    "pirn: argument " #i " of " fn " is no scalar of at most 8 bytes");
@@ -271,7 +272,10 @@ extern char pirn_pointer_argument_[1]; /* not defined */
 #define PIRN_LIST_5_(m) PIRN_LIST_4_(m), m(5)
 #define PIRN_LIST_6_(m) PIRN_LIST_5_(m), m(6)
 
-/* Diagnostics. -Wshadow is about a pirn_go in the arguments of another. */
+/*
+ * Diagnostics. -Wshadow is about a pirn_go in the arguments of another. A lost
+ * const stays a warning; clang counts it among the wrong pointer types.
+ */
 #define PIRN_DIAG_(x)         _Pragma(#x)
 #define PIRN_DIAG_ERROR_(w)   PIRN_DIAG_(GCC diagnostic error w)
 #define PIRN_DIAG_IGNORED_(w) PIRN_DIAG_(GCC diagnostic ignored w)
@@ -287,39 +291,47 @@ extern char pirn_pointer_argument_[1]; /* not defined */
     PIRN_DIAG_IGNORED_("-Wincompatible-pointer-types")                                             \
     PIRN_DIAG_IGNORED_("-Wint-conversion")                                                         \
     PIRN_DIAG_IGNORED_("-Wpointer-sign")                                                           \
+    PIRN_DIAG_IGNORED_("-Wformat")                                                                 \
+    PIRN_DIAG_IGNORED_("-Wnonnull")                                                                \
     PIRN_DIAG_IGNORED_("-Wunused-result")                                                          \
     PIRN_DIAG_IGNORED_("-Wdeprecated-declarations")                                                \
     PIRN_DIAG_IGNORED_("-Wshadow")                                                                 \
     PIRN_DIAG_CC_QUIET_
 #define PIRN_DIAG_PROBE_ /* calls with arguments of our own */                                     \
     PIRN_DIAG_QUIET_                                                                               \
-    PIRN_DIAG_IGNORED_("-Wformat")                                                                 \
     PIRN_DIAG_IGNORED_("-Wformat-nonliteral")                                                      \
     PIRN_DIAG_IGNORED_("-Wformat-security")                                                        \
     PIRN_DIAG_IGNORED_("-Wformat-extra-args")                                                      \
-    PIRN_DIAG_IGNORED_("-Wnonnull")                                                                \
     PIRN_DIAG_ERROR_("-Wfloat-conversion")                                                         \
     PIRN_DIAG_CC_PROBE_
 #ifdef __clang__
 #define PIRN_DIAG_CC_STRICT_                                                                       \
+    PIRN_DIAG_IGNORED_("-Wincompatible-pointer-types-discards-qualifiers")                         \
+    PIRN_DIAG_(GCC diagnostic warning "-Wincompatible-pointer-types-discards-qualifiers")          \
     PIRN_DIAG_IGNORED_("-Wunevaluated-expression")                                                 \
     PIRN_DIAG_IGNORED_("-Wsizeof-array-decay")
-#define PIRN_DIAG_CC_QUIET_ PIRN_DIAG_IGNORED_("-Wincompatible-pointer-types-discards-qualifiers")
+#define PIRN_DIAG_CC_QUIET_                                                                        \
+    PIRN_DIAG_IGNORED_("-Wincompatible-pointer-types-discards-qualifiers")                         \
+    PIRN_DIAG_IGNORED_("-Wunevaluated-expression")
 #define PIRN_DIAG_CC_PROBE_                                                                        \
     PIRN_DIAG_IGNORED_("-Wimplicit-float-conversion")                                              \
     PIRN_DIAG_IGNORED_("-Wabsolute-value")                                                         \
     PIRN_DIAG_ERROR_("-Wdouble-promotion")  /* double for long double */                           \
     PIRN_DIAG_ERROR_("-Wstring-conversion") /* pointer for bool */
 #else
-#define PIRN_DIAG_CC_STRICT_
-#define PIRN_DIAG_CC_QUIET_ PIRN_DIAG_IGNORED_("-Wdiscarded-qualifiers")
+#define PIRN_DIAG_CC_STRICT_ PIRN_DIAG_IGNORED_("-Wdouble-promotion")
+#define PIRN_DIAG_CC_QUIET_  PIRN_DIAG_IGNORED_("-Wdiscarded-qualifiers")
 #define PIRN_DIAG_CC_PROBE_                                                                        \
     PIRN_DIAG_IGNORED_("-Wdouble-promotion")                                                       \
+    PIRN_DIAG_IGNORED_("-Wduplicated-branches")                                                    \
+    PIRN_DIAG_IGNORED_("-Wrestrict")                                                               \
     PIRN_DIAG_ERROR_("-Wconversion")  /* integer for floating point */                             \
     PIRN_DIAG_ERROR_("-Wfloat-equal") /* floating point for bool */                                \
     PIRN_DIAG_ERROR_("-Woverflow")    /* floating point for enum */                                \
     PIRN_DIAG_ERROR_("-Waddress")     /* pointer for bool */
 #endif
+
+/* clang-format on */
 
 #else /* C++: the parameter types are known, so the checks are exact */
 
@@ -362,32 +374,32 @@ template <class R, class... P, class... A> constexpr void pirn_go_check_(R (*)(P
 }
 
 template <class R, class... P, class F, class... A>
-inline void pirn_go_captured_(const char *site, struct pirn_wg *wg, F fn, A... args)
+inline void pirn_go_capture_(const char *site, struct pirn_wg *wg, F fn, A... args)
 {
     static_assert(std::is_void<R>::value || pirn_is_passable_<R>(),
                   "pirn: the function returns neither nothing nor a scalar of at most 8 bytes");
     static_assert(sizeof...(A) <= 6, "pirn: at most 6 arguments can be passed");
-    static_assert((true && ... && pirn_is_passable_<P>()) && (true && ... && pirn_is_passable_<A>()),
+    static_assert((pirn_is_passable_<P>() && ...) && (pirn_is_passable_<A>() && ...),
                   "pirn: an argument is no scalar of at most 8 bytes");
     if constexpr (sizeof...(A) != 0) {
         F stub = reinterpret_cast<F>(pirn_go_args_);
         static_cast<void>(stub(args...));
     }
     pirn_go_captured_(reinterpret_cast<void (*)()>(fn),
-                      static_cast<unsigned>(sizeof...(A)) << PIRN_GO_NARGS_SHIFT_ |
-                          ((false || ... || std::is_floating_point<A>::value) ? PIRN_GO_FLOAT_ : 0),
+                      PIRN_GO_FLAGS_(static_cast<unsigned>(sizeof...(A)),
+                                     (0u + ... + std::is_floating_point<A>::value)),
                       site, wg);
 }
 template <class R, class... P>
 inline void pirn_go_start_(const char *site, struct pirn_wg *wg, R (*fn)(P...),
                            typename pirn_same_<P>::type... args)
 {
-    pirn_go_captured_<R, P...>(site, wg, fn, args...);
+    pirn_go_capture_<R, P...>(site, wg, fn, args...);
 }
 template <class R, class... P, class... A>
 inline void pirn_go_start_(const char *site, struct pirn_wg *wg, R (*fn)(P..., ...), A... args)
 {
-    pirn_go_captured_<R, P...>(site, wg, fn, args...);
+    pirn_go_capture_<R, P...>(site, wg, fn, args...);
 }
 inline void pirn_go_start_(const char *site, struct pirn_wg *wg, void (*fn)(void *), void *arg)
 {
@@ -396,9 +408,9 @@ inline void pirn_go_start_(const char *site, struct pirn_wg *wg, void (*fn)(void
 } /* extern "C++" */
 
 /* The plus makes a function pointer of a lambda that captures nothing. */
-#define pirn_go(...)        PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), nullptr, __VA_ARGS__)
+#define pirn_go(...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), nullptr, __VA_ARGS__)
 #define pirn_wg_go(wg, ...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), wg, __VA_ARGS__)
-#define PIRN_GO_COUNT_(...)   PIRN_GO_COUNT2_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, 0, 0)
+#define PIRN_GO_COUNT_(...) PIRN_GO_COUNT2_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, 0, 0)
 #define PIRN_GO_0_(wg, fn)                                                                         \
     (false ? pirn_go_check_(+(fn)) : pirn_go_start_(PIRN_SITE_(fn), wg, +(fn)))
 #define PIRN_GO_N_(wg, fn, ...)                                                                    \

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/util.h"
+
 #if defined(__SANITIZE_ADDRESS__)
 #define TOOL_ASAN 1
 #elif defined(__has_feature)
@@ -110,7 +112,7 @@ static inline void tool_stack_end(struct tool_stack *t)
 }
 
 /* from is NULL when the stack is left for good. */
-static inline void tool_leave(struct tool_stack *from, struct tool_stack *to)
+ALWAYS_INLINE void tool_leave(struct tool_stack *from, struct tool_stack *to)
 {
     (void)from, (void)to;
 #if TOOL_ASAN
@@ -121,7 +123,7 @@ static inline void tool_leave(struct tool_stack *from, struct tool_stack *to)
 #endif
 }
 
-static inline void tool_arrive(struct tool_stack *me)
+ALWAYS_INLINE void tool_arrive(struct tool_stack *me)
 {
     (void)me;
 #if TOOL_ASAN

@@ -13,6 +13,7 @@
 
 #define CACHE_LINE 64
 #define CACHE_ALIGNED __attribute__((aligned(CACHE_LINE)))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
 #define COLD __attribute__((cold, noinline))
 #define EXPORT __attribute__((visibility("default")))

@@ -23,6 +23,9 @@
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 #ifndef PIDFD_SELF
 #define PIDFD_SELF (-10001) /* Linux 6.14; before that advice goes one by one */
 #endif
@@ -133,10 +136,11 @@ int mem_guard(enum guard_kind kind, const struct mem_range *ranges, int n)
     return 0;
 }
 
-/* The kernel can't read a file name from a guarded page: EFAULT instead of ENOENT. */
-static bool unreadable(const void *page)
+/* The kernel can't make a guarded page present. (Nor could it read a string there, but valgrind
+ * would try to itself.) */
+static bool unreadable(void *page, size_t size)
 {
-    return access(page, F_OK) < 0 && errno == EFAULT;
+    return madvise(page, size, MADV_POPULATE_READ) < 0 && errno == EFAULT;
 }
 
 enum guard_kind mem_guard_probe(void)
@@ -146,7 +150,7 @@ enum guard_kind mem_guard_probe(void)
     if (!p) {
         return GUARD_MPROTECT;
     }
-    bool works = madvise(p, page, MADV_GUARD_INSTALL) == 0 && unreadable(p);
+    bool works = madvise(p, page, MADV_GUARD_INSTALL) == 0 && unreadable(p, page);
     mem_unmap(p, page);
     return works ? GUARD_MADVISE : GUARD_MPROTECT;
 }

@@ -22,7 +22,7 @@ void commit_park(struct m *mp, struct g *gp)
     }
 }
 
-/* From any thread. The goroutine runs next on this P. */
+/* From any thread; a foreign one is inside foreign_enter(). The goroutine runs next on this P. */
 void ready(struct g *gp)
 {
     struct m *mp = getm();

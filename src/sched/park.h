@@ -23,7 +23,7 @@
 void commit_park(struct m *mp, struct g *gp); /* park.c */
 
 /* Needs a goroutine. Returns when somebody has called ready(). */
-static inline void park(commit_fn *commit, void *arg, enum wait_reason reason)
+ALWAYS_INLINE void park(commit_fn *commit, void *arg, enum wait_reason reason)
 {
     struct m *mp = getm();
     struct g *gp = mp->curg;
@@ -34,7 +34,7 @@ static inline void park(commit_fn *commit, void *arg, enum wait_reason reason)
     switch_away(mp, gp, next_runnable(mp), commit_park);
 }
 
-static inline void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
+ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
 {
     if (likely(w->g)) {
         park(commit, arg, reason);

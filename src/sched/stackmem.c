@@ -420,9 +420,7 @@ int64_t stack_trim(int64_t now)
 {
     bool more = false;
     for (int class = 0; class < STACK_CLASSES; class ++) {
-        if (pools[class].nchunks && trim_pool(&pools[class], now)) {
-            more = true;
-        }
+        more |= trim_pool(&pools[class], now);
     }
     return more ? now + TRIM_EVERY / 5 : INT64_MAX;
 }

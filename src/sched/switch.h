@@ -16,7 +16,8 @@
  *
  * All of this is inline on purpose. The processor predicts returns by the calls it saw; after a
  * switch each return through a frame of ours is one misprediction, about 5 ns. So a blocking call
- * should be one frame above arch_switch.
+ * should be one frame above arch_switch. The functions around the switch itself must be inline for
+ * ThreadSanitizer too, which counts entries and exits of functions for each goroutine.
  */
 #ifndef PIRN_SCHED_SWITCH_H
 #define PIRN_SCHED_SWITCH_H
@@ -63,7 +64,7 @@ static inline bool prepare(struct m *mp, struct g *gp)
 }
 
 /* The first thing on every far side. Returns the M, which may be another than before. */
-static inline struct m *switch_finish(void)
+ALWAYS_INLINE struct m *switch_finish(void)
 {
     struct m *mp = getm();
     tool_arrive(mp->curg ? &mp->curg->tool : &mp->g0.tool);
@@ -76,7 +77,7 @@ static inline struct m *switch_finish(void)
 }
 
 /* Everything about a switch but the switch. gone: `from` has ended. */
-static inline void switch_begin(struct m *mp, struct g *from, struct g *to, bool gone)
+ALWAYS_INLINE void switch_begin(struct m *mp, struct g *from, struct g *to, bool gone)
 {
     if (unlikely((from->flags | to->flags) & (G_UNGUARDED | G_FP_MODES))) {
         switch_rare(mp, from, to);
@@ -92,7 +93,7 @@ static inline void switch_begin(struct m *mp, struct g *from, struct g *to, bool
 }
 
 /* Returns when somebody switches back to `from`, maybe on another M. */
-static inline void switch_to(struct m *mp, struct g *from, struct g *to)
+ALWAYS_INLINE void switch_to(struct m *mp, struct g *from, struct g *to)
 {
     switch_begin(mp, from, to, false);
     if (likely(to->sp)) {
@@ -104,7 +105,7 @@ static inline void switch_to(struct m *mp, struct g *from, struct g *to)
 }
 
 /* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
-static inline void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *))
+ALWAYS_INLINE void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *))
 {
     mp->commit = commit;
     mp->commit_g = from;

@@ -114,9 +114,15 @@ static void look_at_deadlock(int64_t now)
     unlock(&sched.lock);
 }
 
+/* Not npidle == nprocs: a P that is about to retire may still run. */
 static bool all_idle(void)
 {
-    return at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
+    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
+        if (at_load(&at_load(&sched.allp[i], RELAXED)->status, RELAXED) == P_RUNNING) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void sleep_deep(int64_t until)

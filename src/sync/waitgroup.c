@@ -85,10 +85,15 @@ static inline struct waiter *add(pirn_wg *wg, int n)
 
 EXPORT void pirn_wg_add(pirn_wg *wg, int n)
 {
-    enter();
+    /* A foreign thread must not find the goroutines gone: [F1] in foreign.c. Without a runtime
+     * there are none. */
+    bool foreign = !enter() && foreign_enter();
     struct waiter *first = add(wg, n);
     if (first) {
         waiter_ready_list(first);
+    }
+    if (foreign) {
+        foreign_leave();
     }
 }
 

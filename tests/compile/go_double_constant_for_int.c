@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: pirn_go\(worker, 2\.5\)
+// expect-error: pirn_floating_argument_
+#include <pirn.h>
+
+void worker(int n);
+
+void test(void);
+void test(void)
+{
+    pirn_go(worker, 2.5); // line-of-error
+}
