@@ -39,14 +39,6 @@ void ready(struct g *gp)
 
 /* --- wait records ------------------------------------------------------------------------------ */
 
-void waiter_init(struct waiter *w)
-{
-    struct m *mp = getm();
-    w->next = NULL;
-    w->g = mp ? mp->curg : NULL;
-    note_clear(&w->note);
-}
-
 void waiter_ready(struct waiter *w)
 {
     struct g *gp = w->g;
@@ -75,7 +67,6 @@ void waiter_ready_list(struct waiter *first)
             foreign_ready(&w->note);
             continue;
         }
-        __builtin_prefetch(next);
         make_runnable(gp);
         if (room) {
             runq_put_owner(&pp->runq, gp);

@@ -34,6 +34,18 @@ ALWAYS_INLINE void park(commit_fn *commit, void *arg, enum wait_reason reason)
     switch_away(mp, gp, next_runnable(mp), commit_park);
 }
 
+/* The record of this wait: that of the goroutine, or *foreign, on the stack of another thread. */
+static inline struct waiter *waiter_of(struct m *mp, struct waiter *foreign)
+{
+    struct waiter *w = mp ? &mp->curg->run.waiter : foreign;
+    w->next = NULL;
+    w->g = mp ? mp->curg : NULL;
+    if (!mp) {
+        note_clear(&w->note);
+    }
+    return w;
+}
+
 ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
 {
     if (likely(w->g)) {

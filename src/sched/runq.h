@@ -82,16 +82,22 @@ static inline struct g *runq_take_next_owner(struct runq *q)
     return at_xchg(&q->next, NULL, ACQUIRE); /* [Q3]; a thief may have been faster */
 }
 
+/* With many goroutines the stack of the next one is far from the cache: fetch a few ahead. */
+void runq_prefetch(const struct runq *q, uint32_t h);
+
 /* The head of the ring. */
 static inline struct g *runq_get_owner(struct runq *q)
 {
-    uint32_t h = at_load(&q->head, RELAXED);
+    uint32_t h = at_load(&q->head, RELAXED), t = at_load(&q->tail, RELAXED);
     for (;;) {
-        if (at_load(&q->tail, RELAXED) == h) {
+        if (t == h) {
             return NULL;
         }
         struct g *gp = at_load(&q->slot[h % RING], RELAXED);
         if (likely(at_cas(&q->head, &h, h + 1, RELEASE, RELAXED))) { /* [Q2] */
+            if (t - h > 8) {
+                runq_prefetch(q, h);
+            }
             return gp;
         }
     }

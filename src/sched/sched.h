@@ -61,8 +61,17 @@ struct gstart {
     uint64_t slot[GO_ARGS_MAX];
 };
 
+/* One wait of one goroutine or foreign thread: park.h. A goroutine has one in its G, since it
+ * mostly waits for one thing at a time, and there a waker finds many of them side by side. */
+struct waiter {
+    struct waiter *next;
+    struct g *g;             /* NULL: a foreign thread, asleep on the note */
+    struct note note;
+};
+
 /* After: what only a started goroutine has. */
 struct grun {
+    struct waiter waiter;    /* of its current wait */
     int64_t wait_since;      /* coarse clock at the last park */
     struct m *last_m;        /* PIRN_DEBUG=move */
 };
@@ -268,17 +277,10 @@ static inline struct m *enter(void)
     return mp;
 }
 
-/* park.c */
-/* waiting itself is in park.h */
-struct waiter { /* one wait of one goroutine or foreign thread; lives on its stack */
-    struct waiter *next;
-    struct g *g;             /* NULL: a foreign thread, asleep on the note */
-    struct note note;
-};
+/* park.c; waiting itself is in park.h */
 typedef bool commit_fn(struct g *gp, void *arg);
 void make_runnable(struct g *gp); /* checks and sets its status; the caller queues or runs it */
 void ready(struct g *gp);
-void waiter_init(struct waiter *w);
 void waiter_ready(struct waiter *w);
 void waiter_ready_list(struct waiter *first); /* linked by next, in order */
 

@@ -123,26 +123,25 @@ static bool commit_wait(struct g *gp, void *arg)
 
 EXPORT void pirn_wg_wait(pirn_wg *wg)
 {
-    enter();
+    struct m *mp = enter();
     at_u64 *state = state_of(wg);
     if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
         return;
     }
-    struct waiter w;
+    struct waiter foreign;
     uint64_t s = word_lock(state);
     if (count_of(s) == 0) {
         word_unlock(state, s);
         return;
     }
-    waiter_init(&w);
-    struct waiter *last = wg->waiters_;
-    w.next = last ? last->next : &w;
+    struct waiter *w = waiter_of(mp, &foreign), *last = wg->waiters_;
+    w->next = last ? last->next : w;
     if (last) {
-        last->next = &w;
+        last->next = w;
     }
-    wg->waiters_ = &w;
+    wg->waiters_ = w;
     struct unlock_to u = {state, s | WAITERS};
-    waiter_park(&w, commit_wait, &u, WAIT_WG);
+    waiter_park(w, commit_wait, &u, WAIT_WG);
     if (unlikely(count_of(at_load(state, ACQUIRE)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }
