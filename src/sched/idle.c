@@ -216,10 +216,11 @@ void m_idle(struct m *mp)
         mp->p = NULL;
         pidle_put_locked(pp);
     }
+    bool spinning = mp->spinning; /* once on the list, it belongs to the waker */
+    mp->spinning = false;
     midle_put_locked(mp);
     unlock(&sched.lock);
-    if (mp->spinning) {
-        mp->spinning = false;
+    if (spinning) {
         at_store(&sched.nspinning, 0, RELEASE);
         at_count(&sched.futile, at_load(&sched.futile, RELAXED) < FUTILE_MOST);
     }
