@@ -62,6 +62,10 @@
 /* An ended goroutine may run the next one on its stack without a switch. */
 #define TOOL_TAKEOVER (!TOOL_TSAN)
 
+/* tool.c: a fiber costs TSan most of a megabyte, so they are used again. */
+void *tool_fiber_take(void);
+void tool_fiber_give(void *fiber);
+
 struct tool_stack { /* empty, without such a tool */
 #if TOOL_ASAN
     void *fake;         /* ASan's shadow frames while away */
@@ -96,7 +100,7 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
     __asan_unpoison_memory_region(bottom, size); /* frames that were never left */
 #endif
 #if TOOL_TSAN
-    t->fiber = __tsan_create_fiber(0);
+    t->fiber = tool_fiber_take();
 #endif
 }
 
@@ -105,7 +109,7 @@ static inline void tool_stack_end(struct tool_stack *t)
     (void)t;
 #if TOOL_TSAN
     if (t->fiber) {
-        __tsan_destroy_fiber(t->fiber);
+        tool_fiber_give(t->fiber);
         t->fiber = NULL;
     }
 #endif
