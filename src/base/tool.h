@@ -17,6 +17,7 @@
 #ifndef PIRN_BASE_TOOL_H
 #define PIRN_BASE_TOOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -58,6 +59,9 @@
 
 /* Threads that the tool itself runs in this process. */
 #define TOOL_THREADS TOOL_TSAN
+
+/* The code of a goroutine needs far more stack than without the tool. */
+#define TOOL_BIG_FRAMES (TOOL_ASAN || TOOL_TSAN)
 
 /* An ended goroutine may run the next one on its stack without a switch. */
 #define TOOL_TAKEOVER (!TOOL_TSAN)
@@ -133,6 +137,16 @@ ALWAYS_INLINE void tool_arrive(struct tool_stack *me)
 #if TOOL_ASAN
     __sanitizer_finish_switch_fiber(me->fake, NULL, NULL);
     me->fake = NULL;
+#endif
+}
+
+/* Valgrind does not know process_madvise, and says so. */
+static inline bool tool_knows_new_calls(void)
+{
+#if PIRN_HAVE_VALGRIND
+    return !RUNNING_ON_VALGRIND;
+#else
+    return true;
 #endif
 }
 

@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/util.h"
+#include "base/tool.h"
 #include "os/os.h"
 
 #ifndef MADV_GUARD_INSTALL
@@ -106,7 +106,7 @@ static int advise(const struct mem_range *ranges, int n, int advice)
     for (int i = 0; i < n; i++) {
         total += ranges[i].size;
     }
-    if (n > 1 && !at_load(&no_batches, RELAXED)) {
+    if (n > 1 && tool_knows_new_calls() && !at_load(&no_batches, RELAXED)) {
         long done = syscall(SYS_process_madvise, PIDFD_SELF, ranges, (size_t)n, advice, 0);
         if (done == (long)total) {
             return 0;

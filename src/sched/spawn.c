@@ -38,7 +38,9 @@ static int set_attr(struct g *gp, const pirn_attr *attr)
 
 static int class_of(const pirn_attr *attr)
 {
-    return attr && attr->stack_size ? stack_class(attr->stack_size) : sched.class;
+    int class = attr && attr->stack_size ? stack_class(attr->stack_size) : sched.class;
+    /* Instrumented frames are too large for a dense stack. */
+    return class >= 0 && class < STACK_DENSE && TOOL_BIG_FRAMES ? STACK_DENSE : class;
 }
 
 /* Makes the G; what it needs later is promised now. */
@@ -218,14 +220,28 @@ static NOINLINE void call_captured(const struct gstart *start, uint8_t flags)
     go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0);
 }
 
-/* The second line of a G changes its meaning here: from what to call to what a running one has. */
+static inline void begin_run(struct g *gp)
+{
+    if (unlikely(sched.move)) {
+        gp->run.last_m = getm();
+    }
+}
+
+/*
+ * The second line of a G changes its meaning here: from what to call to what a running one has,
+ * each field of which is set before it is read. (The two words are read one by one as they were
+ * written: a wider load would have to wait until the stores have reached the cache.)
+ */
 static void call(struct g *gp)
 {
-    struct gstart start = gp->start;
-    gp->run = (struct grun){.last_m = sched.move ? getm() : NULL};
     if (likely(gp->flags & G_SIMPLE)) {
-        ((void (*)(void *))start.fn)((void *)(uintptr_t)start.slot[0]);
+        void (*fn)(void *) = (void (*)(void *))gp->start.fn;
+        void *arg = (void *)(uintptr_t)gp->start.slot[0];
+        begin_run(gp);
+        fn(arg);
     } else {
+        struct gstart start = gp->start;
+        begin_run(gp);
         call_captured(&start, gp->flags);
     }
 }
