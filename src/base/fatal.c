@@ -25,10 +25,36 @@ at_u32 at_fence_word;
 
 struct out {
     char *at, *end;
+    char *flush_from; /* the buffer, if it is written to fd when it is full */
+    int fd;
 };
+
+static void write_all(int fd, const char *buf, size_t n)
+{
+    while (n) {
+        ssize_t w = write(fd, buf, n);
+        if (w < 0 && errno == EINTR) {
+            continue;
+        }
+        if (w <= 0) {
+            return; /* nobody left to tell */
+        }
+        buf += w;
+        n -= (size_t)w;
+    }
+}
+
+static void flush(struct out *o)
+{
+    write_all(o->fd, o->flush_from, (size_t)(o->at - o->flush_from));
+    o->at = o->flush_from;
+}
 
 static void put(struct out *o, char c)
 {
+    if (o->at == o->end && o->flush_from) {
+        flush(o);
+    }
     if (o->at < o->end) {
         *o->at++ = c;
     }
@@ -62,36 +88,45 @@ static void put_int(struct out *o, int64_t n)
     put_uint(o, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-size_t fmt_v(char *buf, size_t size, const char *format, va_list ap)
+static void format_to(struct out *o, const char *format, va_list ap)
 {
-    struct out o = {buf, buf + size - 1};
     for (const char *f = format; *f; f++) {
         if (*f != '%') {
-            put(&o, *f);
+            put(o, *f);
             continue;
         }
         int longs = 0;
         for (f++; *f == 'l' || *f == 'z'; f++) {
             longs++;
         }
+        if (!*f) {
+            put(o, '%');
+            return;
+        }
         switch (*f) {
-        case 's': put_str(&o, va_arg(ap, const char *)); break;
-        case 'c': put(&o, (char)va_arg(ap, int)); break;
+        case 's': put_str(o, va_arg(ap, const char *)); break;
+        case 'c': put(o, (char)va_arg(ap, int)); break;
         case 'd':
-        case 'i': put_int(&o, longs ? va_arg(ap, long) : va_arg(ap, int)); break;
-        case 'u': put_uint(&o, longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned), 10); break;
-        case 'x': put_uint(&o, longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned), 16); break;
+        case 'i': put_int(o, longs ? va_arg(ap, long) : va_arg(ap, int)); break;
+        case 'u': put_uint(o, longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned), 10); break;
+        case 'x': put_uint(o, longs ? va_arg(ap, unsigned long) : va_arg(ap, unsigned), 16); break;
         case 'p':
-            put_str(&o, "0x");
-            put_uint(&o, (uintptr_t)va_arg(ap, void *), 16);
+            put_str(o, "0x");
+            put_uint(o, (uintptr_t)va_arg(ap, void *), 16);
             break;
-        case '%': put(&o, '%'); break;
+        case '%': put(o, '%'); break;
         default: /* an unknown conversion shows itself */
-            put(&o, '%');
-            put(&o, *f);
+            put(o, '%');
+            put(o, *f);
             break;
         }
     }
+}
+
+size_t fmt_v(char *buf, size_t size, const char *format, va_list ap)
+{
+    struct out o = {.at = buf, .end = buf + size - 1};
+    format_to(&o, format, ap);
     *o.at = '\0';
     return (size_t)(o.at - buf);
 }
@@ -105,39 +140,28 @@ size_t fmt(char *buf, size_t size, const char *format, ...)
     return n;
 }
 
-static void write_all(int fd, const char *buf, size_t n)
+static void say_v(int fd, const char *format, va_list ap)
 {
-    while (n) {
-        ssize_t w = write(fd, buf, n);
-        if (w < 0 && errno == EINTR) {
-            continue;
-        }
-        if (w <= 0) {
-            return; /* nobody left to tell */
-        }
-        buf += w;
-        n -= (size_t)w;
-    }
+    char line[256];
+    struct out o = {.at = line, .end = line + sizeof line, .flush_from = line, .fd = fd};
+    format_to(&o, format, ap);
+    flush(&o);
 }
 
 void say_fd(int fd, const char *format, ...)
 {
-    char line[256];
     va_list ap;
     va_start(ap, format);
-    size_t n = fmt_v(line, sizeof line, format, ap);
+    say_v(fd, format, ap);
     va_end(ap);
-    write_all(fd, line, n);
 }
 
 void say(const char *format, ...)
 {
-    char line[256];
     va_list ap;
     va_start(ap, format);
-    size_t n = fmt_v(line, sizeof line, format, ap);
+    say_v(STDERR_FILENO, format, ap);
     va_end(ap);
-    write_all(STDERR_FILENO, line, n);
 }
 
 static at_u32 reporter; /* thread id of the one that reports */

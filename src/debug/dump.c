@@ -26,7 +26,7 @@ static void say_duration(int fd, int64_t ns)
 
 static void say_pc(int fd, const void *pc)
 {
-    Dl_info info;
+    Dl_info info = {0};
     if (dladdr(pc, &info) && info.dli_sname) {
         say_fd(fd, "%s+0x%lx", info.dli_sname, (unsigned long)((const char *)pc - (char *)info.dli_saddr));
     } else if (info.dli_fname) {

@@ -7,7 +7,6 @@
 static void add(pirn_metrics_v1 *out, const struct p_counts *c)
 {
     out->spawned += at_load(&c->spawned, RELAXED);
-    out->goroutines += at_load(&c->spawned, RELAXED) - at_load(&c->ended, RELAXED);
     out->switches += at_load(&c->switches, RELAXED);
     out->steals += at_load(&c->steals, RELAXED);
     out->stolen += at_load(&c->stolen, RELAXED);
@@ -21,6 +20,7 @@ EXPORT int pirn_metrics_n(pirn_metrics_v1 *out, size_t size)
     if (!mp && !foreign_enter()) {
         return -EAGAIN; /* no runtime runs */
     }
+    all.goroutines = g_count();
     add(&all, &sched.counts);
     for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
         add(&all, &at_load(&sched.allp[i], RELAXED)->counts);

@@ -29,7 +29,7 @@ static int threads_known(void)
     return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS;
 }
 
-/* mine: how many of the foreign calls under way are the caller's own. */
+/* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */
 void deadlock_check_locked(uint32_t mine)
 {
     lock_must_hold(&sched.lock);
@@ -37,11 +37,13 @@ void deadlock_check_locked(uint32_t mine)
     if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()) {
         return;
     }
-    if (at_load(&sched.nforeign, RELAXED) > mine || thread_count() > threads_known()) {
+    int threads = thread_count(); /* an error means: not known */
+    if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || threads > threads_known()) {
         sched.deadlock_pending = true;
         sysmon_kick();
         return;
     }
+    unlock(&sched.lock); /* the program's on_fatal may look at the runtime */
     if (g_count() == 0 && at_load(&sched.main_exited, RELAXED)) {
         fatal("no goroutines (main called pirn_exit) - deadlock!");
     }

@@ -59,7 +59,7 @@ static void give_up(struct p *pp, struct g *gp, bool spinning, int err)
         if (gp) {
             globq_put_locked(&sched.globq, gp);
         }
-        pidle_put_locked(pp);
+        p_put_back_locked(pp);
     }
     unlock(&sched.lock);
     if (mp) {
@@ -88,7 +88,8 @@ static bool serve_one(void)
         give_up(pp, gp, spinning, err);
     }
     lock(&sched.lock);
-    sched.nwant_m--; /* only now: till here the detector of deadlocks must not count this P out */
+    sched.nwant_m--; /* only now: till here the P is on its way to somebody */
+    deadlock_check_locked(0); /* the new M may be asleep already, and looked too early */
     unlock(&sched.lock);
     return true;
 }

@@ -155,18 +155,24 @@ void g_for_each(void (*fn)(struct g *, void *), void *arg)
     }
 }
 
-static uint64_t sum(const struct p_counts *c)
-{
-    return at_load(&c->spawned, RELAXED) - at_load(&c->ended, RELAXED);
-}
-
+/*
+ * First all that have ended, then all that were spawned: so one that is spawned on a P and ends on
+ * another meanwhile is counted once too often, and never less than nothing. [C1] the ended count
+ * is stored RELEASE and loaded ACQUIRE: who sees the end sees the spawn.
+ */
 uint32_t g_count(void)
 {
-    uint64_t n = sum(&sched.counts);
-    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
-        n += sum(&at_load(&sched.allp[i], RELAXED)->counts);
+    uint64_t ended = at_load(&sched.counts.ended, ACQUIRE), spawned = 0; /* [C1] */
+    uint32_t n = at_load(&sched.nallp, ACQUIRE);
+    for (uint32_t i = 0; i < n; i++) {
+        ended += at_load(&at_load(&sched.allp[i], RELAXED)->counts.ended, ACQUIRE); /* [C1] */
     }
-    return (uint32_t)n;
+    n = at_load(&sched.nallp, ACQUIRE);
+    for (uint32_t i = 0; i < n; i++) {
+        spawned += at_load(&at_load(&sched.allp[i], RELAXED)->counts.spawned, RELAXED);
+    }
+    spawned += at_load(&sched.counts.spawned, RELAXED);
+    return (uint32_t)(spawned - ended);
 }
 
 /* keep: a thread was left behind and may still come by. */

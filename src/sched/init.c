@@ -48,6 +48,15 @@ static int check_config(pirn_config *c)
     return class < STACK_DENSE ? -EINVAL : 0;
 }
 
+static void call_on_fatal(const char *message)
+{
+    struct m *mp = getm();
+    if (mp && !mp->curg) {
+        m_become_foreign();
+    }
+    sched.config.on_fatal(message);
+}
+
 static void reset(const pirn_config *config, const struct debug_env *env)
 {
     sched.config = *config;
@@ -72,7 +81,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.counts.ended, 0, RELAXED);
     pthread_sigmask(SIG_SETMASK, NULL, &sched.sigmask);
     fatal_dump = dump_all;
-    fatal_callback = config->on_fatal;
+    fatal_callback = config->on_fatal ? call_on_fatal : NULL;
 }
 
 static int start_threads(int procs)
@@ -120,6 +129,8 @@ static int start_locked(const pirn_config *given)
         p_fini(false);
         g_fini(false);
         stack_fini(false);
+        fatal_dump = NULL;
+        fatal_callback = NULL;
         at_store(&sched.life, LIFE_NONE, RELAXED);
         return err;
     }
@@ -132,7 +143,9 @@ static int start_locked(const pirn_config *given)
 static void stop_locked(void)
 {
     bool left_behind;
+    lock(&sched.lock); /* else the detector of deadlocks might count threads that end now */
     at_store(&sched.life, LIFE_STOPPING, SEQ_CST); /* [F1] in foreign.c */
+    unlock(&sched.lock);
     while (at_load(&sched.nforeign, SEQ_CST)) {
         sched_yield();
     }

@@ -16,6 +16,13 @@ __attribute__((constructor(101))) static void m_tls_init(void)
     m_tls_offset = (char *)&tls_m - arch_thread_pointer();
 }
 
+/* For the last words of a thread that fails on g0: what it calls sees a thread without a
+ * goroutine. */
+void m_become_foreign(void)
+{
+    tls_m = NULL;
+}
+
 /* The thread was told to stop. From a goroutine that will never go on. */
 void m_leave_for_good(struct m *mp)
 {
@@ -95,7 +102,7 @@ static void tell_all_to_stop(void)
 
 static void wait_for_end(int64_t grace)
 {
-    int64_t deadline = now_ns() + grace;
+    int64_t now = now_ns(), deadline = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     for (;;) {
         uint32_t gone = at_load(&sched.nm_gone, ACQUIRE);
         if (gone == sched.nm || !futex_wait(&sched.nm_gone, gone, deadline)) {
@@ -104,11 +111,17 @@ static void wait_for_end(int64_t grace)
     }
 }
 
-static void report_left_behind(struct m *mp)
+/* The thread runs on meanwhile, and what is read here may be out of date: it is for people. */
+__attribute__((no_sanitize("thread"))) static void report_left_behind(struct m *mp)
 {
-    struct g *gp = mp->curg; /* it runs on; only its id and name are read */
-    say("pirn: goroutine %lu (%s) still runs after the runtime has ended; its thread is left behind\n",
-        gp ? gp->id : 0, gp && gp->extra && gp->extra->name[0] ? gp->extra->name : "no name");
+    struct g *gp = mp->curg;
+    const char *name = gp && gp->extra ? gp->extra->name : "";
+    if (gp) {
+        say("pirn: goroutine %lu%s%s still runs after the runtime has ended; its thread is left "
+            "behind\n", gp->id, *name ? " " : "", name);
+    } else {
+        say("pirn: a thread is still busy after the runtime has ended, and left behind\n");
+    }
 }
 
 /* Ends all Ms. The factory has ended before. A thread that does not come in time is left alone,

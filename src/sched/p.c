@@ -57,8 +57,11 @@ static void grow_locked(uint32_t n)
     }
 }
 
-static void empty_caches(struct p *pp)
+/* Its queue is empty. */
+static void retire_locked(struct p *pp)
 {
+    at_store(&pp->retire, 0, RELAXED);
+    at_store(&pp->status, P_RETIRED, RELAXED);
     stack_flush(pp);
     g_flush(pp);
 }
@@ -67,9 +70,8 @@ static void shrink_locked(uint32_t n, struct p *mine)
 {
     while (at_load(&sched.nprocs, RELAXED) > n && sched.pidle) {
         struct p *pp = pidle_get_locked();
-        at_store(&pp->status, P_RETIRED, RELAXED);
         at_count(&sched.nprocs, (uint32_t)-1);
-        empty_caches(pp);
+        retire_locked(pp);
     }
     for (uint32_t i = at_load(&sched.nallp, RELAXED); i-- > 0;) {
         struct p *pp = at_load(&sched.allp[i], RELAXED);
@@ -96,10 +98,20 @@ int p_resize(int n, struct p *mine)
         shrink_locked(want, mine);
     }
     unlock(&sched.lock);
-    if (want > before) {
+    if (want > before && at_load(&sched.life, RELAXED) == LIFE_RUNNING) {
         wake_for(NULL); /* new Ps take part in what is there */
     }
     return (int)before;
+}
+
+/* A P that found no M. */
+void p_put_back_locked(struct p *pp)
+{
+    if (at_load(&pp->retire, RELAXED)) {
+        retire_locked(pp);
+    } else {
+        pidle_put_locked(pp);
+    }
 }
 
 /* The M gives up its P, which is one too many, unless that has been taken back. On g0. */
@@ -117,10 +129,8 @@ void p_retire_g0(struct m *mp)
         glist_put(&left, gp);
     }
     globq_put_list_locked(&sched.globq, &left);
-    at_store(&pp->retire, 0, RELAXED);
-    at_store(&pp->status, P_RETIRED, RELAXED);
     mp->p = NULL;
-    empty_caches(pp);
+    retire_locked(pp);
     unlock(&sched.lock);
     wake_for(NULL);
 }

@@ -79,7 +79,9 @@ static inline struct g *runq_take_next_owner(struct runq *q)
     if (!at_load(&q->next, RELAXED)) {
         return NULL;
     }
-    return at_xchg(&q->next, NULL, ACQUIRE); /* [Q3]; a thief may have been faster */
+    /* A thief may have been faster. RELEASE, for runq_empty: what was put in the ring before is
+     * seen by whoever sees this. */
+    return at_xchg(&q->next, NULL, ACQ_REL); /* [Q3] */
 }
 
 /* With many goroutines the stack of the next one is far from the cache: fetch a few ahead. */

@@ -224,7 +224,7 @@ struct sched {
     struct m *allm;
     struct p *want_m;        /* Ps that wait for the factory */
     uint32_t nwant_m;
-    bool deadlock_pending;   /* all asleep, but other threads exist: look again */
+    bool deadlock_pending;   /* all asleep, but other threads exist: sysmon looks again */
     int64_t no_threads_until;/* thread creation failed: don't ask before */
     /* atomic */
     at_u32 life;
@@ -268,6 +268,7 @@ static inline struct m *getm(void)
 /* The first line of every public call: NULL on a foreign thread; does not return once the
  * runtime has been told to stop. */
 _Noreturn void m_leave_for_good(struct m *mp);
+void m_become_foreign(void);
 static inline struct m *enter(void)
 {
     struct m *mp = getm();
@@ -385,6 +386,7 @@ int64_t coarse_now(void);
 /* p.c */
 int p_resize(int n, struct p *mine); /* the number before; mine (or NULL) is kept */
 void p_retire_g0(struct m *mp);
+void p_put_back_locked(struct p *pp);
 void p_fini(bool keep);
 
 /* stack.c */

@@ -33,6 +33,7 @@ static NOINLINE void end_slice(struct p *pp)
     struct g *next = runq_take_next_owner(&pp->runq);
     if (next) {
         ring_put(pp, next);
+        wake_for(pp); /* it was in neither place for a moment */
     }
 }
 

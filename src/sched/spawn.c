@@ -271,6 +271,7 @@ static void commit_end(struct m *mp, struct g *gp)
 {
     tool_stack_end(&gp->tool);
     stack_give_owner(mp->p, gp);
+    stack_unpromise(mp->p, gp->class); /* after the slot: invariant 2 of stack.c */
     g_free(mp->p, gp);
 }
 
@@ -278,8 +279,8 @@ static void commit_end(struct m *mp, struct g *gp)
 static inline struct g *end(struct m *mp, struct g *gp)
 {
     struct p *pp = mp->p;
-    at_count(&pp->counts.ended, 1);
-    stack_unpromise(pp, gp->class);
+    /* [C1] in g.c */
+    at_store(&pp->counts.ended, at_load(&pp->counts.ended, RELAXED) + 1, RELEASE);
     mp->commit = commit_end;
     mp->commit_g = gp;
     struct g *next = gp->done_wg ? tell_wg(pp, gp->done_wg) : NULL;
@@ -298,6 +299,7 @@ static inline void take_over(struct m *mp, struct g *next, struct g *gp)
     next->tool = gp->tool;
     gp->stack_hi = NULL;
     mp->commit = NULL;
+    stack_unpromise(mp->p, gp->class);
     g_free(mp->p, gp);
     at_store(&next->status, G_RUNNING, RELAXED);
     mp->curg = next;

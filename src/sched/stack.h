@@ -14,6 +14,7 @@ struct chunk {
     char *base;
     uint32_t nslots;
     uint32_t nguarded;           /* slots below this index have their guard */
+    uint32_t nmprotected;        /* of these, those that count against MPROTECT_LIMIT */
     uint32_t nfree, nwarm;       /* set bits below */
     bool unguarded;
     uint64_t free[CHUNK_WORDS];

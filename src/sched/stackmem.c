@@ -12,7 +12,7 @@
  * MPROTECT_LIMIT on stacks have a canary instead, said once.
  *
  * Giving back (stack_trim, by sysmon): a page fault costs more than anything else here, so the
- * peak of the last seconds stays warm: `peak` follows `out` up at once and decays by 1/64 each
+ * peak of the last seconds stays warm: `peak` follows `out` up at once and decays by 1/32 each
  * 100 ms. A chunk that is wholly free is replaced by a fresh mapping, which drops its page tables
  * and guards too; single slots in other chunks give back their pages only.
  *
@@ -210,9 +210,13 @@ static void guard_more_locked(struct pool *pool, struct chunk *c)
 {
     struct mem_range ranges[MEM_BATCH];
     uint32_t n = (uint32_t)min_u64(pool->guard_batch, c->nslots - c->nguarded);
-    if (guard_kind == GUARD_MPROTECT && !c->unguarded
-        && at_add(&mprotected, n, RELAXED) + n > MPROTECT_LIMIT) {
-        unguard_from_here(c, 0);
+    if (guard_kind == GUARD_MPROTECT && !c->unguarded) {
+        if (at_add(&mprotected, n, RELAXED) + n > MPROTECT_LIMIT) {
+            at_add(&mprotected, -n, RELAXED);
+            unguard_from_here(c, 0);
+        } else {
+            c->nmprotected += n;
+        }
     }
     if (!c->unguarded && guard_kind != GUARD_NONE) {
         for (uint32_t i = 0; i < n; i++) {
@@ -357,9 +361,8 @@ static uint32_t drop_chunk_locked(struct pool *pool, struct chunk *c)
         if (mem_drop_range(c->base, c->nslots * pool->slot_size)) {
             return 0;
         }
-        if (guard_kind == GUARD_MPROTECT && !c->unguarded) {
-            at_add(&mprotected, -c->nguarded, RELAXED);
-        }
+        at_add(&mprotected, -c->nmprotected, RELAXED);
+        c->nmprotected = 0;
         c->nguarded = 0;
         c->unguarded = false;
     }
@@ -395,7 +398,7 @@ static bool trim_pool(struct pool *pool, int64_t now)
     lock(&pool->lock);
     if (now - pool->trimmed_at >= TRIM_EVERY) {
         pool->trimmed_at = now;
-        pool->peak = max_u64(pool->out, pool->peak - pool->peak / 64 - (pool->peak > 0));
+        pool->peak = max_u64(pool->out, pool->peak - pool->peak / 32 - (pool->peak > 0));
     }
     uint64_t keep = max_u64(WARM_FLOOR, pool->peak - pool->out);
     uint32_t dropped = 0;

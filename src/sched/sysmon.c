@@ -11,8 +11,8 @@
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms;
  * when all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
- * uses no CPU. [S1] pairs with [S2]: either sysmon sees the P that starts, or the starter sees
- * that sysmon sleeps.
+ * uses no CPU. [S1] pairs with [S2]: either sysmon sees the kick, or the kicker sees that sysmon
+ * sleeps.
  */
 #include "sched/sched.h"
 
@@ -21,12 +21,13 @@
 #define LOOK_EVERY ((int64_t)10 * 1000 * 1000)
 #define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
 #define DEADLOCK_FIRST ((int64_t)10 * 1000 * 1000)
-#define DEADLOCK_MOST ((int64_t)10 * 1000 * 1000 * 1000)
+#define DEADLOCK_MOST ((int64_t)2 * 1000 * 1000 * 1000)
 
 static struct {
     pthread_t thread;
     at_u32 asleep;    /* deep: needs a kick; futex */
-    at_u32 stop;
+    at_u32 kicked;    /* since the last look began */
+    at_u32 stop;      /* futex of the short sleep */
     struct cpu_limit cpus;
     int64_t cpus_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;
@@ -43,9 +44,10 @@ static int64_t tell_time(void)
     return now;
 }
 
-/* After a P has started, or something is left to trim. */
+/* After a P has started, or something is left to trim or to look at again. */
 void sysmon_kick(void)
 {
+    at_store(&sysmon.kicked, 1, RELAXED);
     at_fence(SEQ_CST); /* [S2] */
     if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, ACQ_REL)) {
         tell_time(); /* it stood still meanwhile */
@@ -129,7 +131,7 @@ static void sleep_deep(int64_t until)
 {
     at_store(&sysmon.asleep, 1, RELAXED);
     at_fence(SEQ_CST); /* [S1] */
-    if (all_idle() && !at_load(&sysmon.stop, RELAXED)) {
+    if (all_idle() && !at_load(&sysmon.kicked, RELAXED) && !at_load(&sysmon.stop, RELAXED)) {
         futex_wait(&sysmon.asleep, 1, until);
     }
     at_store(&sysmon.asleep, 0, RELAXED);
@@ -138,8 +140,8 @@ static void sleep_deep(int64_t until)
 static void *sysmon_main(void *arg)
 {
     (void)arg;
-    at_u32 *never = &(at_u32){0}; /* a futex that nobody wakes: a sleep with a deadline */
     while (!at_load(&sysmon.stop, RELAXED)) {
+        at_store(&sysmon.kicked, 0, RELAXED);
         int64_t now = tell_time();
         look_at_all(now);
         look_at_cpus(now);
@@ -153,7 +155,7 @@ static void *sysmon_main(void *arg)
                 sysmon.trim_at = 0; /* look again: things have happened */
             }
         } else {
-            futex_wait(never, 0, now + LOOK_EVERY);
+            futex_wait(&sysmon.stop, 0, now + LOOK_EVERY);
             sysmon.trim_at = 0;
         }
     }
@@ -176,6 +178,7 @@ int sysmon_start(void)
 void sysmon_stop(void)
 {
     at_store(&sysmon.stop, 1, RELAXED);
+    futex_wake(&sysmon.stop, 1);
     sysmon_kick();
     pthread_join(sysmon.thread, NULL);
 }

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads can't be made, from the N-th on. The first three are the runtime's own (sysmon, factory,
+ * the first M): without them it does not start. Without later ones it goes on with fewer, and says
+ * so once.
+ */
+#include "stress/recount.h"
+#include <dlfcn.h>
+
+static at_u32 fail_from; /* this call and all later ones fail; 0: none */
+static at_u32 made;
+
+int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
+{
+    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    uint32_t n = at_add(&made, 1, RELAXED) + 1, from = at_load(&fail_from, RELAXED);
+    if (from && n >= from) {
+        return EAGAIN;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+    return real(t, attr, fn, arg);
+}
+
+static void fail_threads_from(uint32_t n)
+{
+    at_store(&made, 0, RELAXED);
+    at_store(&fail_from, n, RELAXED);
+}
+
+/* --- the start ---------------------------------------------------------------------------------- */
+
+static int nothing(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+TEST_ATTR(start_fails, .procs = "1,4")
+{
+    CHECK_EQ(pirn_run(nothing, NULL), 1); /* a sanitizer begins its own thread with the first */
+    int threads = thread_count();
+    for (int round = 0; round < 20; round++) {
+        for (uint32_t n = 1; n <= 3; n++) {
+            fail_threads_from(n);
+            CHECK_EQ(pirn_run(nothing, NULL), -EAGAIN);
+            CHECK_EQ(pirn_start(NULL), -EAGAIN);
+            CHECK_EQ(pirn_spawn(NULL, NULL, NULL), -EINVAL);
+            CHECK_EQ(pirn_num_goroutines(), 0);
+            CHECK_EQ(pirn_stop(), -EINVAL);
+        }
+        fail_threads_from(0);
+        CHECK_EQ(pirn_run(nothing, NULL), 1);
+    }
+    for (int64_t until = now_ns() + 2 * PIRN_SEC; thread_count() != threads;) {
+        CHECK_LT(now_ns(), until);
+    }
+}
+
+/* One P needs one thread: the limit may be as low as that. */
+TEST(one_thread_is_enough)
+{
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1, .max_threads = 1}, nothing, NULL), 1);
+    }
+}
+
+/* --- later -------------------------------------------------------------------------------------- */
+
+static at_u64 ran;
+
+static void fork_tree(int depth)
+{
+    if (depth) {
+        pirn_wg wg = {0};
+        for (int i = 0; i < 3; i++) {
+            pirn_wg_go(&wg, fork_tree, depth - 1);
+        }
+        pirn_yield();
+        pirn_wg_wait(&wg);
+    }
+    at_add(&ran, 1, RELAXED);
+}
+
+static uint32_t fail;
+
+static void go_on_with_fewer(void)
+{
+    pirn_metrics_v1 m;
+    pirn_wg wg = {0};
+    uint64_t rounds = 0;
+    fail_threads_from(fail);
+    CHECK_EQ(pirn_start(NULL), 0);
+    /* Long enough that threads are asked for again and again: every 100 ms. */
+    for (int64_t until = now_ns() + 400 * PIRN_MS; now_ns() < until; rounds++) {
+        pirn_wg_go(&wg, fork_tree, 6);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(at_load(&ran, RELAXED), (rounds + 1) * 1093);
+        sleep_ns(PIRN_MS);
+    }
+    CHECK_EQ(pirn_metrics(&m), 0);
+    CHECK_LE(m.threads, fail - 3);
+    CHECK_GE(at_load(&made, RELAXED), fail); /* one too many was asked for */
+    recount(0);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+static void must_go_on(uint32_t n)
+{
+    fail = n;
+    CHECK_EQ(count_in_stderr(go_on_with_fewer, "pirn: cannot make a thread"), 1);
+}
+
+TEST_ATTR(later_ones_fail_1, .procs = "2,4,16")
+{
+    must_go_on(4);
+}
+
+TEST_ATTR(later_ones_fail_2, .procs = "4,16")
+{
+    must_go_on(5);
+}
+
+TEST_ATTR(later_ones_fail_move, .procs = "4,16", .env = "PIRN_DEBUG=move=1")
+{
+    must_go_on(6);
+}
+
+/* The number of Ps changes while the threads for them can't be made. */
+static void resize_without_threads(void)
+{
+    pirn_wg wg = {0};
+    struct rand r;
+    rand_seed(&r, stress_seed());
+    fail_threads_from(5);
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 4}), 0);
+    for (int64_t until = now_ns() + 3 * PIRN_SEC; now_ns() < until;) {
+        pirn_wg_go(&wg, fork_tree, 3);
+        pirn_wg_go(&wg, fork_tree, 3);
+        for (int i = 0; i < 50; i++) {
+            CHECK_GT(pirn_procs(1 + (int)rand_below(&r, 8)), 0);
+            lock(&sched.lock);
+            sched.no_threads_until = 0; /* ask again at once */
+            unlock(&sched.lock);
+        }
+    }
+    pirn_wg_wait(&wg);
+    pirn_procs(4);
+    CHECK_EQ(pirn_procs(0), 4);
+    recount(0);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+TEST_ATTR(resize, .timeout = 60)
+{
+    CHECK_EQ(count_in_stderr(resize_without_threads, "pirn: cannot make a thread"), 1);
+}
