@@ -53,6 +53,7 @@ struct p *pidle_get_locked(void)
         pp->link = NULL;
         at_count(&sched.npidle, (uint32_t)-1);
         at_store(&pp->status, P_RUNNING, RELAXED);
+        sysmon_kick(); /* [S2]: it may sleep only while no P runs */
     }
     return pp;
 }
@@ -127,7 +128,6 @@ COLD void wake_one(struct p *pp)
     if (pp) {
         at_count(&pp->counts.wakes, 1);
     }
-    sysmon_kick();
     if (mp) {
         note_post(&mp->park);
     }
@@ -197,9 +197,6 @@ static bool come_back(struct m *mp)
         back = true;
     }
     unlock(&sched.lock);
-    if (back) {
-        sysmon_kick();
-    }
     return back;
 }
 

@@ -117,8 +117,8 @@ __attribute__((no_sanitize("thread"))) static void report_left_behind(struct m *
     struct g *gp = mp->curg;
     const char *name = gp && gp->extra ? gp->extra->name : "";
     if (gp) {
-        say("pirn: goroutine %lu%s%s still runs after the runtime has ended; its thread is left "
-            "behind\n", gp->id, *name ? " " : "", name);
+        say("pirn: goroutine %lu (%s) still runs after the runtime has ended; its thread is left "
+            "behind\n", gp->id, *name ? name : "no name");
     } else {
         say("pirn: a thread is still busy after the runtime has ended, and left behind\n");
     }
