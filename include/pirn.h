@@ -59,12 +59,12 @@ enum pirn_flags {
 
 /* Zero is the default of every field. */
 typedef struct pirn_config {
-    int procs;             /* Ps; default: $PIRN_PROCS, else the CPUs this process may use */
-    int max_threads;       /* default 10000; more is a fatal error */
-    size_t stack_size;     /* address space of a goroutine's stack; default 256 KB */
-    pirn_ns time_slice;    /* default 10 ms */
-    pirn_ns stop_grace;    /* how long a stop waits for goroutines that run; default 1 s */
-    uint64_t flags;        /* enum pirn_flags */
+    int procs;          /* Ps; default: $PIRN_PROCS, else the CPUs this process may use */
+    int max_threads;    /* default 10000; more is a fatal error */
+    size_t stack_size;  /* address space of a goroutine's stack; default 256 KB */
+    pirn_ns time_slice; /* default 10 ms */
+    pirn_ns stop_grace; /* how long a stop waits for goroutines that run; default 1 s */
+    uint64_t flags;     /* enum pirn_flags */
     void (*on_fatal)(const char *message); /* called before the goroutine dump of a fatal end */
 } pirn_config;
 
@@ -76,7 +76,8 @@ typedef struct pirn_config {
  * thread of the program's own may call it: fn runs as one more goroutine.
  */
 PIRN_API_ int pirn_run(int (*fn)(void *), void *arg);
-PIRN_API_ int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *), void *arg);
+PIRN_API_ int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *),
+                                void *arg);
 static inline int pirn_run_config(const pirn_config *config, int (*fn)(void *), void *arg)
 {
     return pirn_run_config_n(config, sizeof *config, fn, arg);
@@ -153,7 +154,7 @@ typedef struct pirn_metrics_v1 {
     uint64_t wakes;          /* of a sleeping thread */
     uint64_t stacks;         /* stack slots in use */
     uint64_t stacks_warm;    /* free slots whose pages are kept */
-    uint64_t guard;          /* what guards the stacks: 1 guard regions, 2 mprotect, 3 canary only */
+    uint64_t guard; /* what guards the stacks: 1 guard regions, 2 mprotect, 3 canary only */
 } pirn_metrics_v1;
 PIRN_API_ int pirn_metrics_n(pirn_metrics_v1 *out, size_t size);
 static inline int pirn_metrics(pirn_metrics_v1 *out)

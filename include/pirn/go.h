@@ -355,9 +355,10 @@ template <class T> constexpr bool pirn_is_passable_()
 
 template <class P, class A> constexpr void pirn_go_check_arg_()
 {
-    static_assert(!pirn_is_number_<P> || !pirn_is_number_<A> ||
-                      std::is_floating_point<P>::value == std::is_floating_point<A>::value,
-                  "pirn: an integer is passed for floating point, or the reverse");
+    static_assert(
+        !pirn_is_number_<
+            P> || !pirn_is_number_<A> || std::is_floating_point<P>::value == std::is_floating_point<A>::value,
+        "pirn: an integer is passed for floating point, or the reverse");
     static_assert(!std::is_same<P, bool>::value || !std::is_pointer<A>::value,
                   "pirn: a pointer is passed for a bool");
 }

@@ -49,7 +49,7 @@ void model_pause(void);
 
 #define AT_U64(x) ((uint64_t)(uintptr_t)(x))
 #define AT_OP(kind, p, x, e, order, ok)                                                            \
-    ((__typeof__((p)->v))(uintptr_t)model_op(kind, &(p)->v, sizeof((p)->v), AT_U64(x), AT_U64(e), \
+    ((__typeof__((p)->v))(uintptr_t)model_op(kind, &(p)->v, sizeof((p)->v), AT_U64(x), AT_U64(e),  \
                                              order, ok))
 #define at_load(p, order) AT_OP(MODEL_LOAD, p, 0, 0, order, 0)
 #define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, x, 0, order, 0))

@@ -28,9 +28,11 @@ static void say_pc(int fd, const void *pc)
 {
     Dl_info info = {0};
     if (dladdr(pc, &info) && info.dli_sname) {
-        say_fd(fd, "%s+0x%lx", info.dli_sname, (unsigned long)((const char *)pc - (char *)info.dli_saddr));
+        say_fd(fd, "%s+0x%lx", info.dli_sname,
+               (unsigned long)((const char *)pc - (char *)info.dli_saddr));
     } else if (info.dli_fname) {
-        say_fd(fd, "%s+0x%lx", info.dli_fname, (unsigned long)((const char *)pc - (char *)info.dli_fbase));
+        say_fd(fd, "%s+0x%lx", info.dli_fname,
+               (unsigned long)((const char *)pc - (char *)info.dli_fbase));
     } else {
         say_fd(fd, "%p", pc);
     }

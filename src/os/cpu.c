@@ -416,8 +416,8 @@ static bool parse_u64(const char **s, uint64_t *value)
     if (*p < '0' || *p > '9')
         return false;
     for (; *p >= '0' && *p <= '9'; p++)
-        if (__builtin_mul_overflow(v, (uint64_t)10, &v) ||
-            __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
+        if (__builtin_mul_overflow(v, (uint64_t)10, &v)
+            || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
             return false;
     *s = p;
     *value = v;
@@ -454,8 +454,8 @@ static int quota_parse_v1(const char *quota_text, const char *period_text)
 {
     uint64_t quota, period;
 
-    if (!parse_u64(&quota_text, &quota) || !at_end(quota_text) ||
-        !parse_u64(&period_text, &period) || !at_end(period_text))
+    if (!parse_u64(&quota_text, &quota) || !at_end(quota_text) || !parse_u64(&period_text, &period)
+        || !at_end(period_text))
         return NO_LIMIT;
     return quota_cpus(quota, period);
 }
@@ -477,8 +477,8 @@ static int quota_at(enum cpu_cgroup version, char *path, size_t len)
             return NO_LIMIT;
         return quota_parse_v2(a);
     }
-    if (quota_slurp(path, len, "/cpu.cfs_quota_us", a) < 0 ||
-        quota_slurp(path, len, "/cpu.cfs_period_us", b) < 0)
+    if (quota_slurp(path, len, "/cpu.cfs_quota_us", a) < 0
+        || quota_slurp(path, len, "/cpu.cfs_period_us", b) < 0)
         return NO_LIMIT;
     return quota_parse_v1(a, b);
 }

@@ -85,8 +85,7 @@ NOINLINE uint64_t word_lock_slow(at_u64 *word)
         } else if (spins < SPINS) {
             spins++;
             at_pause();
-        } else if ((w & WORD_SLEEPERS)
-                   || at_cas(word, &w, w | WORD_SLEEPERS, RELAXED, RELAXED)) {
+        } else if ((w & WORD_SLEEPERS) || at_cas(word, &w, w | WORD_SLEEPERS, RELAXED, RELAXED)) {
             futex_wait(low_half(word), (uint32_t)(w | WORD_SLEEPERS), INT64_MAX);
             take = WORD_LOCKED | WORD_SLEEPERS; /* others may sleep still */
         }

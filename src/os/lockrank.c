@@ -42,8 +42,17 @@ NOINLINE bool lockrank_holds(enum lock_rank rank)
 
 #else
 
-void lockrank_acquire(enum lock_rank rank) { (void)rank; }
-void lockrank_release(enum lock_rank rank) { (void)rank; }
-bool lockrank_holds(enum lock_rank rank) { return rank != RANK_COUNT; }
+void lockrank_acquire(enum lock_rank rank)
+{
+    (void)rank;
+}
+void lockrank_release(enum lock_rank rank)
+{
+    (void)rank;
+}
+bool lockrank_holds(enum lock_rank rank)
+{
+    return rank != RANK_COUNT;
+}
 
 #endif

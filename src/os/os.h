@@ -36,19 +36,22 @@ bool note_wait_until(struct note *n, int64_t deadline);
 
 /* lock.c: a futex mutex for the runtime's own short critical sections. */
 enum lock_rank { /* a thread takes locks in rising rank only: lockrank.c, docs/locks.md */
-    RANK_NONE,
-    RANK_LIFE,  /* starting and stopping the runtime */
-    RANK_SCHED, /* idle lists, global queue, Ps and Ms */
-    RANK_STACK, /* the stack allocator of one class */
-    RANK_G,     /* slabs and free Gs */
-    RANK_LOCAL, /* keys of goroutine-local values */
-    RANK_COUNT
+                 RANK_NONE,
+                 RANK_LIFE,  /* starting and stopping the runtime */
+                 RANK_SCHED, /* idle lists, global queue, Ps and Ms */
+                 RANK_STACK, /* the stack allocator of one class */
+                 RANK_G,     /* slabs and free Gs */
+                 RANK_LOCAL, /* keys of goroutine-local values */
+                 RANK_COUNT
 };
 struct lock {
     at_u32 state;
     enum lock_rank rank;
 };
-#define LOCK_INIT(r) {.rank = (r)}
+#define LOCK_INIT(r)                                                                               \
+    {                                                                                              \
+        .rank = (r)                                                                                \
+    }
 void lock(struct lock *l);
 void unlock(struct lock *l);
 void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS only */
@@ -70,8 +73,7 @@ void word_wake(at_u64 *word);
 static inline uint64_t word_lock(at_u64 *word)
 {
     uint64_t w = at_load(word, RELAXED);
-    if (likely(!(w & WORD_LOCK_BITS)
-               && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
+    if (likely(!(w & WORD_LOCK_BITS) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
         return w;
     }
     return word_lock_slow(word);
@@ -98,13 +100,13 @@ void thread_stack_bounds(void **lo, size_t *size);
 int thread_count(void); /* threads of this process, or -errno */
 
 /* mem.c */
-void *mem_map(size_t size);                 /* zeroed, committed on touch; NULL if refused */
-void *mem_reserve(size_t size);             /* the same with MAP_NORESERVE, small pages only */
+void *mem_map(size_t size);     /* zeroed, committed on touch; NULL if refused */
+void *mem_reserve(size_t size); /* the same with MAP_NORESERVE, small pages only */
 void mem_unmap(void *addr, size_t size);
-int mem_drop_range(void *addr, size_t size);/* replace by fresh zero pages; drops page tables */
-void mem_huge(void *addr, size_t size);     /* prefer huge pages */
+int mem_drop_range(void *addr, size_t size); /* replace by fresh zero pages; drops page tables */
+void mem_huge(void *addr, size_t size);      /* prefer huge pages */
 enum guard_kind { GUARD_AUTO, GUARD_MADVISE, GUARD_MPROTECT, GUARD_NONE };
-enum guard_kind mem_guard_probe(void);      /* the best kind that works here */
+enum guard_kind mem_guard_probe(void); /* the best kind that works here */
 struct mem_range {
     void *addr;
     size_t size;
@@ -112,6 +114,6 @@ struct mem_range {
 #define MEM_BATCH 512
 int mem_guard(enum guard_kind kind, const struct mem_range *ranges, int n);
 int mem_drop(const struct mem_range *ranges, int n); /* give back the pages, keep guards */
-extern at_u32 mem_fail_after;               /* tests: the N-th mapping from now fails; 0 is off */
+extern at_u32 mem_fail_after; /* tests: the N-th mapping from now fails; 0 is off */
 
 #endif

@@ -14,10 +14,10 @@
 
 static struct {
     pthread_t thread;
-    at_u32 word;      /* ++ for each request; futex */
+    at_u32 word; /* ++ for each request; futex */
     at_u32 stop;
-    at_u32 procs;     /* wanted number of Ps, or 0 */
-    at_u32 said;      /* that threads can't be made */
+    at_u32 procs; /* wanted number of Ps, or 0 */
+    at_u32 said;  /* that threads can't be made */
 } factory;
 
 static void kick(void)
@@ -88,7 +88,7 @@ static bool serve_one(void)
         give_up(pp, gp, spinning, err);
     }
     lock(&sched.lock);
-    sched.nwant_m--; /* only now: till here the P is on its way to somebody */
+    sched.nwant_m--;          /* only now: till here the P is on its way to somebody */
     deadlock_check_locked(0); /* the new M may be asleep already, and looked too early */
     unlock(&sched.lock);
     return true;

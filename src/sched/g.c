@@ -17,7 +17,7 @@
 struct slab {
     struct slab *next;
     size_t size;
-    at_u32 ncut;             /* Gs cut so far; they follow the header */
+    at_u32 ncut; /* Gs cut so far; they follow the header */
     uint32_t room;
 } CACHE_ALIGNED;
 

@@ -205,7 +205,8 @@ void m_idle(struct m *mp)
 {
     struct p *pp = mp->p;
     lock(&sched.lock);
-    if (at_load(&mp->stop, RELAXED) || (pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))) {
+    if (at_load(&mp->stop, RELAXED)
+        || (pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))) {
         unlock(&sched.lock);
         return;
     }

@@ -57,7 +57,8 @@ static void *m_thread(void *arg)
 int m_start(struct p *pp, struct g *gp, bool spinning)
 {
     char name[16];
-    struct m *mp = aligned_alloc(CACHE_LINE, (sizeof *mp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    struct m *mp =
+        aligned_alloc(CACHE_LINE, (sizeof *mp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
     if (!mp) {
         return -ENOMEM;
     }
@@ -118,7 +119,8 @@ __attribute__((no_sanitize("thread"))) static void report_left_behind(struct m *
     const char *name = gp && gp->extra ? gp->extra->name : "";
     if (gp) {
         say("pirn: goroutine %lu (%s) still runs after the runtime has ended; its thread is left "
-            "behind\n", gp->id, *name ? name : "no name");
+            "behind\n",
+            gp->id, *name ? name : "no name");
     } else {
         say("pirn: a thread is still busy after the runtime has ended, and left behind\n");
     }

@@ -16,7 +16,8 @@
 
 static struct p *p_new(uint32_t id)
 {
-    struct p *pp = aligned_alloc(CACHE_LINE, (sizeof *pp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    struct p *pp =
+        aligned_alloc(CACHE_LINE, (sizeof *pp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
     if (pp) {
         memset(pp, 0, sizeof *pp);
         pp->id = (int)id;

@@ -46,7 +46,8 @@ static inline struct waiter *waiter_of(struct m *mp, struct waiter *foreign)
     return w;
 }
 
-ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg, enum wait_reason reason)
+ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg,
+                               enum wait_reason reason)
 {
     if (likely(w->g)) {
         park(commit, arg, reason);

@@ -32,7 +32,8 @@ struct g *glist_get(struct glist *l)
 bool runq_put_full_owner(struct runq *q, struct g *gp, struct glist *overflow)
 {
     uint32_t h = at_load(&q->head, ACQUIRE), end = h + RING / 2;
-    if (at_load(&q->tail, RELAXED) - h < RING || !at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q2] */
+    if (at_load(&q->tail, RELAXED) - h < RING
+        || !at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q2] */
         return false;
     }
     for (; h != end; h++) {

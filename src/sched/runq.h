@@ -47,9 +47,9 @@ struct g *glist_get(struct glist *l);
 #endif
 
 struct runq {
-    at_u32 head CACHE_ALIGNED;  /* taken from here, by owner and thieves, with CAS */
-    at_u32 tail CACHE_ALIGNED;  /* put here, by the owner */
-    AT(struct g *) next;        /* runnext: runs first, and inherits the time slice */
+    at_u32 head CACHE_ALIGNED; /* taken from here, by owner and thieves, with CAS */
+    at_u32 tail CACHE_ALIGNED; /* put here, by the owner */
+    AT(struct g *) next;       /* runnext: runs first, and inherits the time slice */
     AT(struct g *) slot[RING];
 };
 

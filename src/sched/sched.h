@@ -36,22 +36,22 @@
 
 /* --- G ----------------------------------------------------------------------------------------- */
 
-enum g_status {       /* who may touch the G and its stack */
-    G_IDLE,           /* nobody's: on a free list */
-    G_RUNNABLE,       /* the queue that holds it */
-    G_RUNNING,        /* the M whose curg it is */
-    G_WAITING,        /* whoever holds its wait record */
+enum g_status {             /* who may touch the G and its stack */
+                G_IDLE,     /* nobody's: on a free list */
+                G_RUNNABLE, /* the queue that holds it */
+                G_RUNNING,  /* the M whose curg it is */
+                G_WAITING,  /* whoever holds its wait record */
 };
 
 enum wait_reason { WAIT_NONE, WAIT_WG, WAIT_PARK, WAIT_REASONS };
 
 enum g_flags {
-    G_UNGUARDED = 1,  /* no guard region below its stack: canary and sp are checked at switches */
-    G_FP_MODES = 2,   /* has FP modes of its own */
-    G_SIMPLE = 4,     /* start.fn takes one pointer, in start.slot[0] */
-    G_FLOATS = 8,     /* a captured call with floating-point arguments */
-    G_MAIN = 16,      /* goroutine 1 */
-    G_SITE_PC = 32,   /* site is a return address, not a text */
+    G_UNGUARDED = 1, /* no guard region below its stack: canary and sp are checked at switches */
+    G_FP_MODES = 2,  /* has FP modes of its own */
+    G_SIMPLE = 4,    /* start.fn takes one pointer, in start.slot[0] */
+    G_FLOATS = 8,    /* a captured call with floating-point arguments */
+    G_MAIN = 16,     /* goroutine 1 */
+    G_SITE_PC = 32,  /* site is a return address, not a text */
 };
 
 /* Before the first run: what to call. At most 6 arguments in all: integer registers are
@@ -65,36 +65,36 @@ struct gstart {
  * mostly waits for one thing at a time, and there a waker finds many of them side by side. */
 struct waiter {
     struct waiter *next;
-    struct g *g;             /* NULL: a foreign thread, asleep on the note */
+    struct g *g; /* NULL: a foreign thread, asleep on the note */
     struct note note;
 };
 
 /* After: what only a started goroutine has. */
 struct grun {
-    struct waiter waiter;    /* of its current wait */
-    int64_t wait_since;      /* coarse clock at the last park */
-    struct m *last_m;        /* PIRN_DEBUG=move */
+    struct waiter waiter; /* of its current wait */
+    int64_t wait_since;   /* coarse clock at the last park */
+    struct m *last_m;     /* PIRN_DEBUG=move */
 };
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
     char name[40];
     void **locals;
     uint32_t nlocals;
-    uint64_t fp_modes;       /* G_FP_MODES: while away */
+    uint64_t fp_modes; /* G_FP_MODES: while away */
 };
 
 struct g {
     /* one cache line: what a switch touches */
-    void *sp;                /* while away; NULL: starts at stack_hi */
-    void *stack_hi;          /* NULL: not started, has no stack yet */
-    struct g *link;          /* the one list that it is on */
+    void *sp;       /* while away; NULL: starts at stack_hi */
+    void *stack_hi; /* NULL: not started, has no stack yet */
+    struct g *link; /* the one list that it is on */
     AT(uint32_t) status;
-    uint8_t class;           /* of its stack */
+    uint8_t class; /* of its stack */
     uint8_t flags;
-    uint8_t reason;          /* enum wait_reason */
+    uint8_t reason; /* enum wait_reason */
     uint64_t id;
-    uint64_t creator;        /* id of the goroutine that spawned it */
-    const char *site;        /* "fn\0file:line", or NULL */
+    uint64_t creator; /* id of the goroutine that spawned it */
+    const char *site; /* "fn\0file:line", or NULL */
     struct gextra *extra;
     /* the second line */
     union {
@@ -125,23 +125,23 @@ struct g *globq_get_locked(struct globq *q, struct runq *ring, uint32_t procs, u
 
 /* --- stacks: stack.c --------------------------------------------------------------------------- */
 
-#define STACK_CLASSES 18     /* 2, 4, 8 KB dense; 64 KB to 1 GB guarded */
+#define STACK_CLASSES 18 /* 2, 4, 8 KB dense; 64 KB to 1 GB guarded */
 #define STACK_DENSE 3
 #define STACK_CACHE 64
 #define STACK_CANARY 0x70697264636e6121u
 
-#define STACK_BATCH 32u      /* slots or promises between a P and the pool */
-#define SLOT_UNGUARDED 1u    /* in the low bit of a slot's high end */
+#define STACK_BATCH 32u   /* slots or promises between a P and the pool */
+#define SLOT_UNGUARDED 1u /* in the low bit of a slot's high end */
 
 struct stack_kind {
     size_t size, guard;
-    uint32_t cache;          /* most free slots that a P keeps */
+    uint32_t cache; /* most free slots that a P keeps */
 };
 extern const struct stack_kind stack_kinds[STACK_CLASSES];
 
-struct stack_cache {         /* owner only */
+struct stack_cache { /* owner only */
     uint32_t n;
-    uint32_t promises;       /* slots that are granted to this P but to no goroutine yet */
+    uint32_t promises;           /* slots that are granted to this P but to no goroutine yet */
     uintptr_t slot[STACK_CACHE]; /* high end, | 1 if unguarded; the last freed is on top */
 };
 
@@ -154,22 +154,22 @@ struct p_counts { /* written by the owner, read by anybody */
 };
 
 struct p {
-    int id;                  /* index in sched.allp; constant */
+    int id; /* index in sched.allp; constant */
     /* owner only */
     struct g *gfree;
     uint32_t ngfree;
-    uint32_t wake_skip;      /* wakes for runnext still to be left out: idle.c */
+    uint32_t wake_skip; /* wakes for runnext still to be left out: idle.c */
     uint64_t id_next, id_end;
     struct rand rand;
     /* under sched.lock */
-    struct p *link;          /* idle list, or the factory's list */
-    struct g *handoff_g;     /* for the M that the factory makes */
+    struct p *link;      /* idle list, or the factory's list */
+    struct g *handoff_g; /* for the M that the factory makes */
     bool handoff_spinning;
     /* atomic */
     at_u32 status;
-    at_u32 tick;             /* ++ at every switch that starts a slice */
-    at_u32 slice_over;       /* sysmon: this slice has lasted too long */
-    at_u32 retire;           /* pirn_procs: give this P up at the next chance */
+    at_u32 tick;       /* ++ at every switch that starts a slice */
+    at_u32 slice_over; /* sysmon: this slice has lasted too long */
+    at_u32 retire;     /* pirn_procs: give this P up at the next chance */
     struct p_counts counts;
     /* sysmon only */
     uint32_t seen_tick;
@@ -183,28 +183,28 @@ struct p {
 /* --- M ----------------------------------------------------------------------------------------- */
 
 struct m {
-    struct g g0;             /* the thread's own stack; first, so that it is aligned */
+    struct g g0; /* the thread's own stack; first, so that it is aligned */
     /* owner only */
-    struct g *curg;          /* NULL on g0 */
+    struct g *curg; /* NULL on g0 */
     struct p *p;
-    bool spinning;           /* counted in sched.nspinning */
+    bool spinning;                          /* counted in sched.nspinning */
     void (*commit)(struct m *, struct g *); /* left behind by the last switch: switch.h */
     struct g *commit_g;
     bool (*park_commit)(struct g *, void *); /* of park() */
     void *park_arg;
-    struct g *nextg;         /* to run first; set with nextp, or by a goroutine that needs g0 */
+    struct g *nextg; /* to run first; set with nextp, or by a goroutine that needs g0 */
     struct rand rand;
-    uint64_t fp_modes;       /* the thread's own, while a goroutine with FP modes runs */
+    uint64_t fp_modes; /* the thread's own, while a goroutine with FP modes runs */
     /* set by who wakes it, before the note */
     struct p *nextp;
     struct note park;
-    at_u32 stop;             /* the runtime ends: leave at the next entry */
+    at_u32 stop; /* the runtime ends: leave at the next entry */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
-    bool idle;               /* on the idle list */
-    bool ended;              /* the thread has gone */
-    bool abandoned;          /* left behind by a runtime that has ended */
-    struct m *all;           /* list of all Ms */
+    bool idle;      /* on the idle list */
+    bool ended;     /* the thread has gone */
+    bool abandoned; /* left behind by a runtime that has ended */
+    struct m *all;  /* list of all Ms */
     int id;
     pthread_t thread;
 };
@@ -219,34 +219,34 @@ struct sched {
     struct globq globq;
     struct p *pidle;
     struct m *midle;
-    uint32_t nmidle;         /* threads asleep without a P */
-    uint32_t nm;             /* threads that exist or are being made */
+    uint32_t nmidle; /* threads asleep without a P */
+    uint32_t nm;     /* threads that exist or are being made */
     struct m *allm;
-    struct p *want_m;        /* Ps that wait for the factory */
+    struct p *want_m; /* Ps that wait for the factory */
     uint32_t nwant_m;
-    bool deadlock_pending;   /* all asleep, but other threads exist: sysmon looks again */
-    int64_t no_threads_until;/* thread creation failed: don't ask before */
+    bool deadlock_pending;    /* all asleep, but other threads exist: sysmon looks again */
+    int64_t no_threads_until; /* thread creation failed: don't ask before */
     /* atomic */
     at_u32 life;
-    at_u32 npidle;           /* length of pidle */
-    at_u32 nspinning;        /* 0 or 1 */
-    at_u32 nm_gone;          /* threads that have ended; futex of the stop */
-    at_u32 nprocs;           /* Ps that are not retired */
-    at_u32 nallp;            /* Ps that were ever made: indices below are valid */
-    at_u32 futile;           /* runnext wakes in a row that found nothing: idle.c */
-    at_u32 nforeign;         /* foreign threads inside a short call */
-    at_u32 nforeign_parked;  /* foreign threads that wait in pirn */
-    at_u32 follow_cpus;      /* the default: adapt when affinity or quota change */
-    at_u64 coarse_now;       /* clock of the last look of sysmon */
+    at_u32 npidle;          /* length of pidle */
+    at_u32 nspinning;       /* 0 or 1 */
+    at_u32 nm_gone;         /* threads that have ended; futex of the stop */
+    at_u32 nprocs;          /* Ps that are not retired */
+    at_u32 nallp;           /* Ps that were ever made: indices below are valid */
+    at_u32 futile;          /* runnext wakes in a row that found nothing: idle.c */
+    at_u32 nforeign;        /* foreign threads inside a short call */
+    at_u32 nforeign_parked; /* foreign threads that wait in pirn */
+    at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
+    at_u64 coarse_now;      /* clock of the last look of sysmon */
     at_u64 next_id;
-    struct p_counts counts;  /* of foreign threads; under lock */
+    struct p_counts counts; /* of foreign threads; under lock */
     AT(struct p *) allp[PROCS_MAX];
     /* constant while it runs */
     pirn_config config;
-    int class;               /* of default stacks */
-    bool move;               /* PIRN_DEBUG=move: never twice on the same M */
-    sigset_t sigmask;        /* of Ms: that of the thread which started the runtime */
-    at_u32 main_exited;      /* goroutine 1 called pirn_exit */
+    int class;          /* of default stacks */
+    bool move;          /* PIRN_DEBUG=move: never twice on the same M */
+    sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
+    at_u32 main_exited; /* goroutine 1 called pirn_exit */
 };
 extern struct sched sched;
 
@@ -455,7 +455,7 @@ struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct debug_env {
     enum guard_kind guard;
     bool move;
-    int procs;               /* PIRN_PROCS, or 0 */
+    int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);
 

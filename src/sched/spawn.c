@@ -59,7 +59,7 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
         stack_unpromise(pp, class);
         return -ENOMEM;
     }
-    gp->class = (uint8_t)class;
+    gp->class = (uint8_t) class;
     gp->flags = flags;
     gp->id = g_new_id(pp);
     gp->start.fn = start->fn;
@@ -289,8 +289,8 @@ static inline struct g *end(struct m *mp, struct g *gp)
 
 static inline bool can_take_over(const struct g *next, const struct g *gp)
 {
-    return TOOL_TAKEOVER && !next->stack_hi && next->class == gp->class
-           && !((next->flags | gp->flags) & (G_FP_MODES | G_UNGUARDED));
+    return TOOL_TAKEOVER && !next->stack_hi
+           && next->class == gp->class && !((next->flags | gp->flags) & (G_FP_MODES | G_UNGUARDED));
 }
 
 static inline void take_over(struct m *mp, struct g *next, struct g *gp)

@@ -39,12 +39,11 @@ int stack_class(size_t size)
 #define KB(n) ((size_t)(n) << 10)
 #define MB(n) ((size_t)(n) << 20)
 const struct stack_kind stack_kinds[STACK_CLASSES] = {
-    {KB(2), 0, 64},           {KB(4), 0, 64},           {KB(8), 0, 64},
-    {KB(64), KB(16), 64},     {KB(128), KB(32), 64},    {KB(256), KB(64), 64},
-    {KB(512), KB(64), 64},    {MB(1), KB(64), 64},      {MB(2), KB(64), 32},
-    {MB(4), KB(64), 16},      {MB(8), KB(64), 8},       {MB(16), KB(64), 4},
-    {MB(32), KB(64), 2},      {MB(64), KB(64), 2},      {MB(128), KB(64), 2},
-    {MB(256), KB(64), 2},     {MB(512), KB(64), 2},     {MB(1024), KB(64), 2},
+    {KB(2), 0, 64},        {KB(4), 0, 64},        {KB(8), 0, 64},        {KB(64), KB(16), 64},
+    {KB(128), KB(32), 64}, {KB(256), KB(64), 64}, {KB(512), KB(64), 64}, {MB(1), KB(64), 64},
+    {MB(2), KB(64), 32},   {MB(4), KB(64), 16},   {MB(8), KB(64), 8},    {MB(16), KB(64), 4},
+    {MB(32), KB(64), 2},   {MB(64), KB(64), 2},   {MB(128), KB(64), 2},  {MB(256), KB(64), 2},
+    {MB(512), KB(64), 2},  {MB(1024), KB(64), 2},
 };
 
 int stack_promise_slow(struct p *pp, int class)
@@ -109,8 +108,8 @@ void stack_flush(struct p *pp)
 /* For stacks without a guard, at every switch. */
 COLD static _Noreturn void overflowed(struct g *gp)
 {
-    fatal("stack overflow: goroutine %lu outgrew its stack of %zu bytes; raise .stack_size",
-          gp->id, stack_kinds[gp->class].size);
+    fatal("stack overflow: goroutine %lu outgrew its stack of %zu bytes; raise .stack_size", gp->id,
+          stack_kinds[gp->class].size);
 }
 
 void stack_check(struct g *gp)

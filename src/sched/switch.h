@@ -105,7 +105,8 @@ ALWAYS_INLINE void switch_to(struct m *mp, struct g *from, struct g *to)
 }
 
 /* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
-ALWAYS_INLINE void switch_away(struct m *mp, struct g *from, struct g *next, void (*commit)(struct m *, struct g *))
+ALWAYS_INLINE void switch_away(struct m *mp, struct g *from, struct g *next,
+                               void (*commit)(struct m *, struct g *))
 {
     mp->commit = commit;
     mp->commit_g = from;

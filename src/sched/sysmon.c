@@ -25,9 +25,9 @@
 
 static struct {
     pthread_t thread;
-    at_u32 asleep;    /* deep: needs a kick; futex */
-    at_u32 kicked;    /* since the last look began */
-    at_u32 stop;      /* futex of the short sleep */
+    at_u32 asleep; /* deep: needs a kick; futex */
+    at_u32 kicked; /* since the last look began */
+    at_u32 stop;   /* futex of the short sleep */
     struct cpu_limit cpus;
     int64_t cpus_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;

@@ -40,11 +40,8 @@ void test(int n, pirn_wg *wg)
     n ? pirn_go(f0) : (void)0;
     (void)pirn_go(f0), n++;
     switch (n) {
-    case 1:
-        pirn_go(f0);
-        break;
-    default:
-        pirn_wg_go(wg, f1, fn + a + pirn_k);
+    case 1: pirn_go(f0); break;
+    default: pirn_wg_go(wg, f1, fn + a + pirn_k);
     }
     pirn_go(pirn_f, pirn_k++);
     IN_PAREN(pirn_go(f1, n));

@@ -20,7 +20,10 @@ static void waiter(const char *name)
     pirn_wg_wait(&never);
 }
 
-static void wait_only(void *arg) { pirn_wg_wait(arg); }
+static void wait_only(void *arg)
+{
+    pirn_wg_wait(arg);
+}
 
 static int start(void *arg)
 {
@@ -34,4 +37,7 @@ static int start(void *arg)
     return 0;
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

@@ -11,7 +11,10 @@
 
 static pirn_wg never;
 
-static void waiter(void) { pirn_wg_wait(&never); }
+static void waiter(void)
+{
+    pirn_wg_wait(&never);
+}
 
 int main(void)
 {

@@ -5,4 +5,7 @@
  */
 #include <pirn.h>
 
-int main(void) { pirn_exit(); }
+int main(void)
+{
+    pirn_exit();
+}

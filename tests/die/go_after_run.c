@@ -6,7 +6,9 @@
  */
 #include <pirn.h>
 
-static void nothing(void) {}
+static void nothing(void)
+{
+}
 
 static int start(void *arg)
 {

@@ -5,7 +5,9 @@
  */
 #include <pirn.h>
 
-static void nothing(void) {}
+static void nothing(void)
+{
+}
 
 int main(void)
 {

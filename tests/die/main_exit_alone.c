@@ -14,4 +14,7 @@ static int start(void *arg)
     pirn_exit();
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

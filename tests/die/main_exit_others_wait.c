@@ -11,7 +11,10 @@
 
 static pirn_wg never;
 
-static void waiter(void) { pirn_wg_wait(&never); }
+static void waiter(void)
+{
+    pirn_wg_wait(&never);
+}
 
 static int start(void *arg)
 {
@@ -22,4 +25,7 @@ static int start(void *arg)
     pirn_exit();
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

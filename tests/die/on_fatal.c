@@ -28,4 +28,7 @@ static int start(void *arg)
     return 0;
 }
 
-int main(void) { return pirn_run_config(&(pirn_config){.on_fatal = last_word}, start, NULL); }
+int main(void)
+{
+    return pirn_run_config(&(pirn_config){.on_fatal = last_word}, start, NULL);
+}

@@ -13,7 +13,10 @@
 
 static pirn_wg never;
 
-static void waiter(void) { pirn_wg_wait(&never); }
+static void waiter(void)
+{
+    pirn_wg_wait(&never);
+}
 
 static int start(void *arg)
 {

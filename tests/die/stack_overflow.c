@@ -53,4 +53,7 @@ static int start(void *arg)
     return 4;
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

@@ -29,4 +29,7 @@ static int start(void *arg)
     }
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

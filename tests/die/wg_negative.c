@@ -16,4 +16,7 @@ static int start(void *arg)
     return 0;
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

@@ -7,7 +7,10 @@
  */
 #include <pirn.h>
 
-static void wait_for(pirn_wg *wg) { pirn_wg_wait(wg); }
+static void wait_for(pirn_wg *wg)
+{
+    pirn_wg_wait(wg);
+}
 
 static int start(void *arg)
 {
@@ -24,4 +27,7 @@ static int start(void *arg)
     return 0;
 }
 
-int main(void) { return pirn_run(start, NULL); }
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

@@ -45,7 +45,10 @@ TEST_ATTR(a_thread_wakes_main, .procs = "1,2,4,16", .timeout = 60)
     CHECK_EQ(pirn_run(wait_for_threads, NULL), 9);
 }
 
-static void wait_for_round(pirn_wg *wg) { pirn_wg_wait(wg); }
+static void wait_for_round(pirn_wg *wg)
+{
+    pirn_wg_wait(wg);
+}
 
 /* The runtime is a guest and was asked to report: main is the thread that wakes. */
 TEST_ATTR(main_wakes_a_goroutine, .procs = "1,2,4,16", .timeout = 60)

@@ -9,7 +9,10 @@
 
 static pirn_wg gate;
 
-static void wait_at_gate(void) { pirn_wg_wait(&gate); }
+static void wait_at_gate(void)
+{
+    pirn_wg_wait(&gate);
+}
 
 struct guards {
     int guarded, unguarded;

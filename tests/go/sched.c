@@ -13,7 +13,7 @@
 
 #define PROCS .procs = "1,2,4,16"
 #define SLOW_TOOL (TEST_TSAN || TEST_ASAN)
-#define LONG (20 * PIRN_SEC) /* a bounded wait: far more than it can take */
+#define LONG (20 * PIRN_SEC)     /* a bounded wait: far more than it can take */
 #define FEW (TEST_TSAN ? 20 : 1) /* a new goroutine takes ThreadSanitizer a millisecond */
 #define MOST_LIVE (TEST_TSAN ? 2000 : 20000)
 
@@ -575,7 +575,8 @@ TEST_RUN_ATTR(deep_recursion, PROCS)
     pirn_wg wg = {0};
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 50; i++)
-            pirn_wg_go(&wg, go_deep, (size_t)170 << 10); /* of 256 KB, of which a quarter is guard */
+            pirn_wg_go(&wg, go_deep,
+                       (size_t)170 << 10); /* of 256 KB, of which a quarter is guard */
         pirn_wg_wait(&wg);
     }
 }

@@ -8,7 +8,10 @@
 #define PARKED (TEST_TSAN ? 2000 : 10000)
 #define BURST (TEST_TSAN ? 500 : 2000)
 
-static void wait_at(pirn_wg *gate) { pirn_wg_wait(gate); }
+static void wait_at(pirn_wg *gate)
+{
+    pirn_wg_wait(gate);
+}
 
 static void park_many(pirn_wg *gate, pirn_wg *all, int n)
 {

@@ -30,7 +30,10 @@ static int count_mappings(void)
     return n;
 }
 
-static int64_t memory(void) { return proc_status("VmRSS") + proc_status("VmPTE"); }
+static int64_t memory(void)
+{
+    return proc_status("VmRSS") + proc_status("VmPTE");
+}
 
 static void skip_if_too_small(int64_t bytes)
 {

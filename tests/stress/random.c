@@ -39,7 +39,10 @@ static void local_gone(void *value)
     at_add(&t->locals_gone, 1, RELAXED);
 }
 
-static bool is_dense(const struct job *job) { return job->size && job->size < 65536; }
+static bool is_dense(const struct job *job)
+{
+    return job->size && job->size < 65536;
+}
 
 /* A frame with a pattern that must survive being away. */
 static __attribute__((noinline)) void use_stack(uint64_t seed, uint32_t bytes)

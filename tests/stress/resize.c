@@ -97,7 +97,10 @@ TEST_ATTR(resize_by_a_thread, .timeout = 90)
     end_load(&wg);
 }
 
-static void change_here(void *arg) { change(*(uint64_t *)arg); }
+static void change_here(void *arg)
+{
+    change(*(uint64_t *)arg);
+}
 
 TEST_ATTR(resize_by_a_goroutine, .timeout = 90)
 {
@@ -122,7 +125,10 @@ static void *change_wildly(void *arg)
     return NULL;
 }
 
-static void change_wildly_here(void *arg) { change_wildly(arg); }
+static void change_wildly_here(void *arg)
+{
+    change_wildly(arg);
+}
 
 TEST_ATTR(resize_by_all, .timeout = 90)
 {

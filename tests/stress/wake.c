@@ -8,7 +8,10 @@
 
 #define ROUNDS (TEST_ASAN || TEST_TSAN || PIRN_FLAVOUR_CHAOS ? 10000 : 50000)
 
-static int rounds(void) { return stress_long() ? 1000 * 1000 : ROUNDS; }
+static int rounds(void)
+{
+    return stress_long() ? 1000 * 1000 : ROUNDS;
+}
 
 static void spin_ns(int64_t ns)
 {
@@ -30,7 +33,10 @@ static void must_come(struct note *note, int round)
     }
 }
 
-static void post(void *arg) { note_post(arg); }
+static void post(void *arg)
+{
+    note_post(arg);
+}
 
 /* --- a thread of the program's own submits ------------------------------------------------------- */
 

@@ -118,7 +118,8 @@ TEST(drained_by_all)
         memset(seen, 0, sizeof seen);
         begin(N);
         while (q.list.n) {
-            for (struct g *gp = globq_get_locked(&q, &ring, procs, UINT32_MAX); gp; gp = ring_get()) {
+            for (struct g *gp = globq_get_locked(&q, &ring, procs, UINT32_MAX); gp;
+                 gp = ring_get()) {
                 CHECK(!seen[gp - gs]);
                 seen[gp - gs] = true;
                 n++;

@@ -238,7 +238,8 @@ TEST(lock_order)
     char said[4096];
     CHECK_EQ(in_child(right_order, said, sizeof said), 0);
     CHECK_STR(said, "");
-    check_dies(wrong_order, "fatal error: lock order: rank 1 taken while ranks 8 (bits) are held\n");
+    check_dies(wrong_order,
+               "fatal error: lock order: rank 1 taken while ranks 8 (bits) are held\n");
     check_dies(same_rank, "fatal error: lock order: rank 3 taken while ranks 8 (bits) are held\n");
     check_dies(not_held, "fatal error: lock order: rank 1 released but not held\n");
     check_dies(must_hold, "fatal error: lock: of rank 3 is not held\n");

@@ -11,7 +11,8 @@
 #include "sched/sched.h"
 
 /* Where head and tail begin: at zero, and so that they wrap within the test. */
-static const uint32_t starts[] = {0, UINT32_MAX, UINT32_MAX - 1, UINT32_MAX - RING / 2, 0x80000000u};
+static const uint32_t starts[] = {0, UINT32_MAX, UINT32_MAX - 1, UINT32_MAX - RING / 2,
+                                  0x80000000u};
 
 static struct g gs[2 * RING + 2];
 

@@ -18,8 +18,8 @@
 /* --- sizes ---------------------------------------------------------------------------------------- */
 
 static const size_t sizes[STACK_CLASSES] = {
-    2 * KB,   4 * KB,    8 * KB,    64 * KB,   128 * KB,  256 * KB, 512 * KB, 1024 * KB, 2048 * KB,
-    4096 * KB, 8192 * KB, GB / 64, GB / 32, GB / 16, GB / 8, GB / 4, GB / 2, GB,
+    2 * KB,    4 * KB,    8 * KB,  64 * KB, 128 * KB, 256 * KB, 512 * KB, 1024 * KB, 2048 * KB,
+    4096 * KB, 8192 * KB, GB / 64, GB / 32, GB / 16,  GB / 8,   GB / 4,   GB / 2,    GB,
 };
 
 TEST(classes)
@@ -286,7 +286,7 @@ TEST(broken_books)
     CHECK_STR(said, "fatal error: stack: more promises returned than given\n");
 }
 
-static size_t probe_size; /* of the stack that is tried */
+static size_t probe_size;  /* of the stack that is tried */
 static ptrdiff_t probe_at; /* the byte that is written, from stack_lo */
 static enum guard_kind probe_kind;
 
