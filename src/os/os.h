@@ -35,14 +35,15 @@ void note_wait(struct note *n);
 bool note_wait_until(struct note *n, int64_t deadline);
 
 /* lock.c: a futex mutex for the runtime's own short critical sections. */
-enum lock_rank { /* a thread takes locks in rising rank only: lockrank.c, docs/locks.md */
-                 RANK_NONE,
-                 RANK_LIFE,  /* starting and stopping the runtime */
-                 RANK_SCHED, /* idle lists, global queue, Ps and Ms */
-                 RANK_STACK, /* the stack allocator of one class */
-                 RANK_G,     /* slabs and free Gs */
-                 RANK_LOCAL, /* keys of goroutine-local values */
-                 RANK_COUNT
+/* A thread takes locks in rising rank only: lockrank.c, docs/locks.md. */
+enum lock_rank {
+    RANK_NONE,
+    RANK_LIFE,  /* starting and stopping the runtime */
+    RANK_SCHED, /* idle lists, global queue, Ps and Ms */
+    RANK_STACK, /* the stack allocator of one class */
+    RANK_G,     /* slabs and free Gs */
+    RANK_LOCAL, /* keys of goroutine-local values */
+    RANK_COUNT
 };
 struct lock {
     at_u32 state;

@@ -36,11 +36,12 @@
 
 /* --- G ----------------------------------------------------------------------------------------- */
 
-enum g_status {             /* who may touch the G and its stack */
-                G_IDLE,     /* nobody's: on a free list */
-                G_RUNNABLE, /* the queue that holds it */
-                G_RUNNING,  /* the M whose curg it is */
-                G_WAITING,  /* whoever holds its wait record */
+/* Who may touch the G and its stack. */
+enum g_status {
+    G_IDLE,     /* nobody: it is on a free list */
+    G_RUNNABLE, /* the queue that holds it */
+    G_RUNNING,  /* the M whose curg it is */
+    G_WAITING,  /* whoever holds its wait record */
 };
 
 enum wait_reason { WAIT_NONE, WAIT_WG, WAIT_PARK, WAIT_REASONS };
