@@ -2,9 +2,11 @@
 /* See harness.h. Messages are put together in a small buffer and leave in one write(2). */
 #include "harness.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 struct message {
@@ -153,4 +155,31 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "usage: %s --list | NAME\n", argv[0]);
     return 2;
+}
+
+char test_said[65536];
+
+int test_in_child(void (*fn)(void *), void *arg)
+{
+    int fds[2], status;
+    size_t n = 0;
+    ssize_t r;
+    CHECK_EQ(pipe(fds), 0);
+    pid_t pid = fork();
+    CHECK(pid >= 0);
+    if (pid == 0) {
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        signal(SIGABRT, SIG_DFL);
+        dup2(fds[1], STDERR_FILENO);
+        fn(arg);
+        _exit(0);
+    }
+    close(fds[1]);
+    while ((r = read(fds[0], test_said + n, sizeof test_said - 1 - n)) > 0)
+        n += (size_t)r;
+    test_said[n] = '\0';
+    close(fds[0]);
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    return status;
 }

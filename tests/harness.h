@@ -117,6 +117,13 @@ struct test {
 #define TEST_TSAN 0
 #endif
 
+/*
+ * Runs fn(arg) in a child, with the default actions for signals that a sanitizer may have taken
+ * over, and then exits 0. Returns its wait status; what it wrote to stderr is in test_said.
+ */
+int test_in_child(void (*fn)(void *), void *arg);
+extern char test_said[65536];
+
 void test_register(struct test *t);
 bool test_str_eq(const char *a, const char *b);
 _Noreturn void test_fail(const char *file, int line, const char *what);

@@ -642,8 +642,9 @@ static int leave_stubborn(void *arg)
     return 5;
 }
 
-static void run_stubborn(void)
+static void run_stubborn(void *arg)
 {
+    (void)arg;
     pirn_config c = {.procs = 2, .stop_grace = 30 * PIRN_MS};
     int six = 6;
     CHECK_EQ(pirn_run_config(&c, leave_stubborn, NULL), 5);
@@ -663,26 +664,11 @@ static void run_stubborn(void)
 
 TEST(left_behind)
 {
-    static char said[4096];
-    int fds[2], status;
-    size_t n = 0;
-    ssize_t r;
-    CHECK_EQ(pipe(fds), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        dup2(fds[1], STDERR_FILENO);
-        run_stubborn();
-        _exit(0);
-    }
-    close(fds[1]);
-    while ((r = read(fds[0], said + n, sizeof said - 1 - n)) > 0)
-        n += (size_t)r;
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK_EQ(strncmp(said, "pirn: goroutine ", 16), 0);
-    char *end = strchr(said, '\n');
+    int status = test_in_child(run_stubborn, NULL);
+    CHECK_EQ(strncmp(test_said, "pirn: goroutine ", 16), 0);
+    char *end = strchr(test_said, '\n');
     CHECK(end != NULL);
     CHECK_STR(end, "\n"); /* one line and no more */
-    CHECK(strstr(said, "(stubborn) still runs after the runtime has ended; its thread is left behind"));
+    CHECK(strstr(test_said, "(stubborn) still runs after the runtime has ended; its thread is left behind"));
     CHECK_EQ(status, 0);
 }

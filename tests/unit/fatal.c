@@ -137,42 +137,27 @@ TEST(say_long)
 
 /* --- ending --------------------------------------------------------------------------------------- */
 
-static int in_child(void (*fn)(void))
+static void call_say(void *arg)
 {
-    int fds[2], status;
-    CHECK_EQ(pipe(fds), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        signal(SIGABRT, SIG_DFL);
-        dup2(fds[1], STDERR_FILENO);
-        fn();
-        _exit(0);
-    }
-    close(fds[1]);
-    read_all(fds[0]);
-    close(fds[0]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static void call_say(void)
-{
+    (void)arg;
     say("to stderr: %s\n", "yes");
 }
 
-static void call_throw(void)
+static void call_throw(void *arg)
 {
+    (void)arg;
     throw("module: %d is not %d", 1, 2);
 }
 
-static void call_fatal(void)
+static void call_fatal(void *arg)
 {
+    (void)arg;
     fatal("out of %s", "luck");
 }
 
-static void call_misuse(void)
+static void call_misuse(void *arg)
 {
+    (void)arg;
     misuse("sync: %s", "wrong");
 }
 
@@ -186,8 +171,9 @@ static void dump(int fd)
     say_fd(fd, "dump\n");
 }
 
-static void call_with_hooks(void)
+static void call_with_hooks(void *arg)
 {
+    (void)arg;
     fatal_callback = callback;
     fatal_dump = dump;
     fatal("the end");
@@ -199,14 +185,16 @@ static void dump_fails(int fd)
     throw("inside the dump");
 }
 
-static void call_twice(void)
+static void call_twice(void *arg)
 {
+    (void)arg;
     fatal_dump = dump_fails;
     fatal("first");
 }
 
-static void call_long(void)
+static void call_long(void *arg)
 {
+    (void)arg;
     char text[400];
     memset(text, 'z', sizeof text - 1);
     text[sizeof text - 1] = '\0';
@@ -215,36 +203,37 @@ static void call_long(void)
 
 TEST(endings)
 {
-    CHECK_EQ(in_child(call_say), 0);
-    CHECK_STR(buf, "to stderr: yes\n");
-    int status = in_child(call_throw);
+    CHECK_EQ(test_in_child(call_say, NULL), 0);
+    CHECK_STR(test_said, "to stderr: yes\n");
+    int status = test_in_child(call_throw, NULL);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_STR(buf, "fatal error: module: 1 is not 2\n");
-    status = in_child(call_fatal);
+    CHECK_STR(test_said, "fatal error: module: 1 is not 2\n");
+    status = test_in_child(call_fatal, NULL);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 2);
-    CHECK_STR(buf, "fatal error: out of luck\n");
-    status = in_child(call_misuse);
+    CHECK_STR(test_said, "fatal error: out of luck\n");
+    status = test_in_child(call_misuse, NULL);
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 2);
-    CHECK_STR(buf, "panic: sync: wrong\n");
-    status = in_child(call_with_hooks);
+    CHECK_STR(test_said, "panic: sync: wrong\n");
+    status = test_in_child(call_with_hooks, NULL);
     CHECK_EQ(WEXITSTATUS(status), 2);
-    CHECK_STR(buf, "fatal error: the end\ncallback: the end\ndump\n");
+    CHECK_STR(test_said, "fatal error: the end\ncallback: the end\ndump\n");
 }
 
 TEST(failure_in_the_report)
 {
-    int status = in_child(call_twice);
+    int status = test_in_child(call_twice, NULL);
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_STR(buf, "fatal error: first\n\nfatal error: failed again while reporting a failure\n");
+    CHECK_STR(test_said,
+              "fatal error: first\n\nfatal error: failed again while reporting a failure\n");
 }
 
 /* A message may have 511 characters; its line must end. */
 TEST(long_message)
 {
-    int status = in_child(call_long);
+    int status = test_in_child(call_long, NULL);
     CHECK_EQ(WEXITSTATUS(status), 2);
-    CHECK_EQ(strlen(buf), strlen("fatal error: ") + 399 + strlen("!\n"));
-    CHECK_EQ(buf[strlen(buf) - 1], '\n');
+    CHECK_EQ(strlen(test_said), strlen("fatal error: ") + 399 + strlen("!\n"));
+    CHECK_EQ(test_said[strlen(test_said) - 1], '\n');
 }

@@ -162,31 +162,36 @@ TEST(ping_pong)
 static struct lock low = LOCK_INIT(RANK_LIFE), high = LOCK_INIT(RANK_STACK),
                    high2 = LOCK_INIT(RANK_STACK);
 
-static void wrong_order(void)
+static void wrong_order(void *arg)
 {
+    (void)arg;
     lock(&high);
     lock(&low);
 }
 
-static void same_rank(void)
+static void same_rank(void *arg)
 {
+    (void)arg;
     lock(&high);
     lock(&high2);
 }
 
-static void not_held(void)
+static void not_held(void *arg)
 {
+    (void)arg;
     unlock(&low);
 }
 
-static void must_hold(void)
+static void must_hold(void *arg)
 {
+    (void)arg;
     lock(&low);
     lock_must_hold(&high);
 }
 
-static void right_order(void)
+static void right_order(void *arg)
 {
+    (void)arg;
     lock(&low);
     lock(&mutex); /* without a rank: anywhere */
     lock(&high);
@@ -199,45 +204,19 @@ static void right_order(void)
     unlock(&low);
 }
 
-/* Runs fn in a child; its wait status, and what it said. */
-static int in_child(void (*fn)(void), char *said, size_t size)
+static void check_dies(void (*fn)(void *), const char *why)
 {
-    int fds[2], status;
-    size_t n = 0;
-    ssize_t r;
-    CHECK_EQ(pipe(fds), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        signal(SIGABRT, SIG_DFL);
-        dup2(fds[1], STDERR_FILENO);
-        fn();
-        _exit(0);
-    }
-    close(fds[1]);
-    while ((r = read(fds[0], said + n, size - 1 - n)) > 0)
-        n += (size_t)r;
-    said[n] = '\0';
-    close(fds[0]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    return status;
-}
-
-static void check_dies(void (*fn)(void), const char *why)
-{
-    char said[4096];
-    int status = in_child(fn, said, sizeof said);
+    int status = test_in_child(fn, NULL);
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGABRT);
-    CHECK(!strncmp(said, "fatal error: ", 13));
-    CHECK(strstr(said, why));
+    CHECK(!strncmp(test_said, "fatal error: ", 13));
+    CHECK(strstr(test_said, why));
 }
 
 TEST(lock_order)
 {
-    char said[4096];
-    CHECK_EQ(in_child(right_order, said, sizeof said), 0);
-    CHECK_STR(said, "");
+    CHECK_EQ(test_in_child(right_order, NULL), 0);
+    CHECK_STR(test_said, "");
     check_dies(wrong_order,
                "fatal error: lock order: rank 1 taken while ranks 8 (bits) are held\n");
     check_dies(same_rank, "fatal error: lock order: rank 3 taken while ranks 8 (bits) are held\n");

@@ -231,32 +231,21 @@ TEST(trim_by_the_clock)
 
 /* --- programs that must die ------------------------------------------------------------------------ */
 
-static char said[65536];
+struct with_debug {
+    void (*fn)(void);
+    const char *debug;
+};
+
+static void set_debug_and_call(void *arg)
+{
+    struct with_debug *w = arg;
+    setenv("PIRN_DEBUG", w->debug, 1);
+    w->fn();
+}
 
 static int in_child(void (*fn)(void), const char *debug)
 {
-    int fds[2], status;
-    size_t n = 0;
-    ssize_t r;
-    CHECK_EQ(pipe(fds), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        signal(SIGSEGV, SIG_DFL); /* not the sanitizer's */
-        signal(SIGBUS, SIG_DFL);
-        signal(SIGABRT, SIG_DFL);
-        setenv("PIRN_DEBUG", debug, 1);
-        dup2(fds[1], STDERR_FILENO);
-        fn();
-        _exit(0);
-    }
-    close(fds[1]);
-    while ((r = read(fds[0], said + n, sizeof said - 1 - n)) > 0)
-        n += (size_t)r;
-    said[n] = '\0';
-    close(fds[0]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    return status;
+    return test_in_child(set_debug_and_call, &(struct with_debug){fn, debug});
 }
 
 static void freed_twice(void)
@@ -280,10 +269,10 @@ TEST(broken_books)
 {
     int status = in_child(freed_twice, "");
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_STR(said, "fatal error: stack: a slot was freed twice\n");
+    CHECK_STR(test_said, "fatal error: stack: a slot was freed twice\n");
     status = in_child(too_many_returned, "");
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    CHECK_STR(said, "fatal error: stack: more promises returned than given\n");
+    CHECK_STR(test_said, "fatal error: stack: more promises returned than given\n");
 }
 
 static size_t probe_size;  /* of the stack that is tried */
@@ -406,8 +395,8 @@ static void check_overflow(void (*fn)(void *), void *arg, size_t size, size_t sh
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), 2);
     snprintf(want, sizeof want, " outgrew its stack of %zu bytes; raise .stack_size\n", shown);
-    CHECK(!strncmp(said, "fatal error: stack overflow: goroutine ", 39));
-    CHECK(strstr(said, want));
+    CHECK(!strncmp(test_said, "fatal error: stack overflow: goroutine ", 39));
+    CHECK(strstr(test_said, want));
 }
 
 TEST(canary)
@@ -415,7 +404,7 @@ TEST(canary)
     check_overflow(overrun, NULL, 0, 256 * KB);
     check_overflow(overrun, NULL, 64 * KB, 64 * KB);
     for (int at_switch = 0; at_switch < 2; at_switch++) { /* or at its end */
-        void *arg = at_switch ? said : NULL;
+        void *arg = at_switch ? test_said : NULL;
         check_overflow(overwrite, arg, 0, 256 * KB);
         check_overflow(overwrite, arg, 1024 * KB, 1024 * KB);
         if (SANITIZED)

@@ -287,26 +287,19 @@ TEST_RUN_ATTR(gone_with_its_frame, PROCS)
 
 /* --- misuse -------------------------------------------------------------------------------------------------- */
 
-static char said[16384];
+struct to_run {
+    int (*fn)(void *);
+};
+
+static void run_and_exit(void *arg)
+{
+    struct to_run *r = arg;
+    _exit(pirn_run_config(&(pirn_config){.procs = 1}, r->fn, NULL) == 0 ? 0 : 99);
+}
 
 static int run_child(int (*fn)(void *))
 {
-    int fds[2], status;
-    size_t n = 0;
-    ssize_t r;
-    CHECK_EQ(pipe(fds), 0);
-    pid_t pid = fork();
-    CHECK(pid >= 0);
-    if (pid == 0) {
-        dup2(fds[1], STDERR_FILENO);
-        _exit(pirn_run_config(&(pirn_config){.procs = 1}, fn, NULL) == 0 ? 0 : 99);
-    }
-    close(fds[1]);
-    while ((r = read(fds[0], said + n, sizeof said - 1 - n)) > 0)
-        n += (size_t)r;
-    said[n] = '\0';
-    close(fds[0]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    int status = test_in_child(run_and_exit, &(struct to_run){fn});
     CHECK(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -314,10 +307,10 @@ static int run_child(int (*fn)(void *))
 static void check_panics(int (*fn)(void *), const char *first_line)
 {
     CHECK_EQ(run_child(fn), 2);
-    char *end = strchr(said, '\n');
+    char *end = strchr(test_said, '\n');
     CHECK(end != NULL);
     *end = '\0';
-    CHECK_STR(said, first_line);
+    CHECK_STR(test_said, first_line);
 }
 
 static int negative(void *arg)
@@ -420,7 +413,7 @@ static int big_counts(void *arg)
 TEST(whole_range)
 {
     CHECK_EQ(run_child(big_counts), 0);
-    CHECK_STR(said, "");
+    CHECK_STR(test_said, "");
 }
 
 /* Without a runtime: what does not block works from any thread. */
