@@ -28,6 +28,9 @@ void arch_set_fp_modes(uint64_t modes);
  */
 void arch_start(void **save, void *hi);
 
+/* Calls fn(arg) on the stack that ends at sp, and comes back. */
+void arch_call_on(void *sp, void (*fn)(void *), void *arg);
+
 /* Words that arch_switch keeps on the stack. */
 #if defined(__x86_64__)
 #define ARCH_FRAME_WORDS 7 /* r15 r14 r13 r12 rbx rbp rip */

@@ -60,6 +60,8 @@
 /* Threads that the tool itself runs in this process. */
 #define TOOL_THREADS TOOL_TSAN
 
+#define TOOL_UNPOISON ((size_t)256 << 10)
+
 /* The code of a goroutine needs far more stack than without the tool. */
 #define TOOL_BIG_FRAMES (TOOL_ASAN || TOOL_TSAN)
 
@@ -101,7 +103,10 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
 #if TOOL_ASAN
     t->bottom = bottom;
     t->size = size;
-    __asan_unpoison_memory_region(bottom, size); /* frames that were never left */
+    /* Frames that were never left poison the stack for its next user. Not all of a huge stack:
+     * that would make its shadow memory present. */
+    size_t top = size < TOOL_UNPOISON ? size : TOOL_UNPOISON;
+    __asan_unpoison_memory_region((char *)bottom + size - top, top);
 #endif
 #if TOOL_TSAN
     t->fiber = tool_fiber_take();

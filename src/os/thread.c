@@ -24,6 +24,10 @@ int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *a
         pthread_sigmask(SIG_SETMASK, &all, &old);
     }
     err = pthread_create(out, &attr, fn, arg);
+    if (err == EINVAL) {
+        err =
+            pthread_create(out, NULL, fn, arg); /* much thread-local storage needs a larger stack */
+    }
     if (block_signals) {
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }

@@ -60,12 +60,13 @@ static void give_up(struct p *pp, struct g *gp, bool spinning, int err)
             globq_put_locked(&sched.globq, gp);
         }
         p_put_back_locked(pp);
+        if (spinning) {
+            at_store(&sched.nspinning, 0, RELEASE); /* under the lock, as in wake_one */
+        }
     }
     unlock(&sched.lock);
     if (mp) {
         note_post(&mp->park);
-    } else if (spinning) {
-        at_store(&sched.nspinning, 0, RELEASE);
     }
 }
 
@@ -103,8 +104,8 @@ static void *factory_main(void *arg)
             return NULL;
         }
         uint32_t procs = at_xchg(&factory.procs, 0, RELAXED);
-        if (procs && at_load(&sched.follow_cpus, RELAXED)) {
-            p_resize((int)procs, NULL);
+        if (procs) {
+            p_resize((int)procs, NULL, true);
         }
         if (!serve_one()) {
             futex_wait(&factory.word, seen, INT64_MAX);

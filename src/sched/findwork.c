@@ -97,7 +97,7 @@ static struct g *steal(struct m *mp)
 /* Something to run that this thread can see: in the global queue or on any P. */
 bool work_visible(void)
 {
-    if (at_load(&sched.globq.size, RELAXED)) {
+    if (at_load(&sched.globq.size, ACQUIRE)) { /* [B1] in globq.c */
         return true;
     }
     bool next_counts = at_load(&sched.futile, RELAXED) == 0;
@@ -156,6 +156,8 @@ struct g *find_work(struct m *mp)
         if (gp) {
             if (mp->spinning) {
                 spin_end(mp);
+            } else {
+                wake_for_more(mp->p); /* it may have stolen more than it runs */
             }
             return gp;
         }

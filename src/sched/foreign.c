@@ -12,12 +12,18 @@
 
 bool foreign_enter(void)
 {
-    at_add(&sched.nforeign, 1, SEQ_CST); /* [F1] */
-    if (likely(at_load(&sched.life, SEQ_CST) == LIFE_RUNNING)) {
-        return true;
+    for (;;) {
+        at_add(&sched.nforeign, 1, SEQ_CST); /* [F1] */
+        uint32_t life = at_load(&sched.life, SEQ_CST);
+        if (likely(life == LIFE_RUNNING)) {
+            return true;
+        }
+        at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
+        if (life != LIFE_DRAINING) {
+            return false;
+        }
+        sched_yield(); /* a stop that may yet be refused */
     }
-    at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
-    return false;
 }
 
 void foreign_leave(void)
@@ -25,13 +31,11 @@ void foreign_leave(void)
     at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
 }
 
-/* Sleeps until foreign_ready(). The commit is called first: nothing of this thread's needs to be
+/* Sleeps until foreign_ready(). The caller is inside foreign_enter(), which this ends before it
+ * sleeps. The commit is called first: nothing of this thread's needs to be
  * left behind, as with a goroutine. */
 void foreign_park(struct note *note, commit_fn *commit, void *arg)
 {
-    if (!foreign_enter()) {
-        misuse("a call that would block, and no runtime runs");
-    }
     at_add(&sched.nforeign_parked, 1, RELAXED);
     bool wait = commit(NULL, arg);
     lock(&sched.lock);

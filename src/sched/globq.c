@@ -7,7 +7,7 @@
 
 static void set_size(struct globq *q)
 {
-    at_store(&q->size, q->list.n, RELAXED); /* read without the lock as a hint; fences: idle.c */
+    at_store(&q->size, q->list.n, RELEASE); /* [B1] who sees it empty sees the rings it went to */
 }
 
 void globq_put_locked(struct globq *q, struct g *gp)

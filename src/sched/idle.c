@@ -6,7 +6,8 @@
  * Who submits work:   put it on a queue;            [W1] full fence; an idle P and no spinner? wake.
  * Who goes to sleep:  put P and M on the idle lists,
  *                     stop spinning;                [W2] full fence; look at every queue again.
- * Who stops spinning
+ * Who stops spinning,
+ * or has moved work,
  * because it found
  * work:               stop spinning;                [W3] full fence; more work and an idle P? wake.
  *
@@ -24,16 +25,16 @@
  *
  * Work that is only in the submitter's runnext is special: the submitter mostly runs it itself
  * within nanoseconds (spawn and wait, ping-pong), and waking another CPU costs tens of
- * microseconds. sched.futile counts the wakes in a row that found nothing; while it is not zero,
- * most wakes for runnext alone are left out, and sleepers don't count runnext as work. Sysmon
- * looks after a runnext that its P does not get to (sysmon.c), which bounds the delay.
+ * microseconds. sched.futile says that the last M that was woken found nothing; until one steals a
+ * runnext again, a P wakes for its runnext alone once every 10 ms at most, and sleepers don't count
+ * runnext as work. Sysmon looks after a runnext that its P does not get to (sysmon.c).
  *
  * Differs from Go: every sleeper looks again, not only the last spinner, and the M goes on its
  * list before that look.
  */
 #include "sched/sched.h"
 
-#define FUTILE_MOST 12u
+#include <errno.h>
 
 /* --- the lists, under sched.lock --------------------------------------------------------------- */
 
@@ -109,6 +110,7 @@ static struct m *give_locked(struct p *pp, struct g *gp, bool spinning)
 /* pp is the waker's own, for its counters, or NULL. */
 COLD void wake_one(struct p *pp)
 {
+    int saved_errno = errno; /* pirn_go and pirn_wg_done promise to leave it alone */
     uint32_t none = 0;
     if (!at_cas(&sched.nspinning, &none, 1, ACQ_REL, RELAXED)) {
         return;
@@ -119,10 +121,13 @@ COLD void wake_one(struct p *pp)
     struct p *idle = can ? pidle_get_locked() : NULL;
     if (idle) {
         mp = give_locked(idle, NULL, true);
+    } else {
+        /* Under the lock: whoever makes a P idle after this has not seen the 1, nor has any
+         * submitter that sees that P. */
+        at_store(&sched.nspinning, 0, RELEASE);
     }
     unlock(&sched.lock);
     if (!idle) {
-        at_store(&sched.nspinning, 0, RELEASE);
         return;
     }
     if (pp) {
@@ -131,19 +136,17 @@ COLD void wake_one(struct p *pp)
     if (mp) {
         note_post(&mp->park);
     }
+    errno = saved_errno;
 }
 
+/* While such wakes find nothing there is one for each look of sysmon, every 10 ms. */
 static bool leave_out(struct p *pp)
 {
-    uint32_t futile = at_load(&sched.futile, RELAXED);
-    if (!futile) {
+    int64_t now = coarse_now();
+    if (!at_load(&sched.futile, RELAXED) || pp->woke_at != now) {
+        pp->woke_at = now;
         return false;
     }
-    if (pp->wake_skip == 0) {
-        pp->wake_skip = 1u << min_u64(futile, FUTILE_MOST);
-        return false;
-    }
-    pp->wake_skip--;
     return true;
 }
 
@@ -165,15 +168,21 @@ bool spin_begin(struct m *mp)
     return mp->spinning;
 }
 
+/* Work was moved from one queue to another, and in between could be seen in neither. */
+void wake_for_more(struct p *pp)
+{
+    at_fence(SEQ_CST); /* [W3] */
+    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED) && work_visible()) {
+        wake_one(pp);
+    }
+}
+
 /* The spinner has found work; there may be more. */
 void spin_end(struct m *mp)
 {
     mp->spinning = false;
     at_store(&sched.nspinning, 0, RELEASE);
-    at_fence(SEQ_CST); /* [W3] */
-    if (at_load(&sched.npidle, RELAXED) && work_visible()) {
-        wake_one(mp->p);
-    }
+    wake_for_more(mp->p);
 }
 
 /* --- sleeping ---------------------------------------------------------------------------------- */
@@ -197,6 +206,9 @@ static bool come_back(struct m *mp)
         back = true;
     }
     unlock(&sched.lock);
+    if (back) {
+        spin_begin(mp); /* as if it had never stopped: it owes the others [W3] */
+    }
     return back;
 }
 
@@ -220,7 +232,7 @@ void m_idle(struct m *mp)
     unlock(&sched.lock);
     if (spinning) {
         at_store(&sched.nspinning, 0, RELEASE);
-        at_count(&sched.futile, at_load(&sched.futile, RELAXED) < FUTILE_MOST);
+        at_store(&sched.futile, 1, RELAXED);
     }
     at_fence(SEQ_CST); /* [W2] */
     if (work_visible() && come_back(mp)) {

@@ -7,7 +7,7 @@
  * leaves at its next entry into the runtime; then memory goes back. A thread that does not come
  * within the grace time keeps everything that it may still touch.
  *
- * Lock: life_lock (RANK_LIFE) around start and stop, never held while goroutines are waited for.
+ * Lock: life_lock (RANK_LIFE) around start and stop, the wait for the end of the Ms included.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ const char *g_status_name(uint32_t status)
 static int check_config(pirn_config *c)
 {
     if (c->procs < 0 || c->procs > PROCS_MAX || c->max_threads < 0 || c->time_slice < 0
-        || c->stop_grace < 0) {
+        || c->stop_grace < 0 || (c->flags & ~(uint64_t)PIRN_F_DEADLOCK)) {
         return -EINVAL;
     }
     c->max_threads = c->max_threads ? c->max_threads : 10000;
@@ -76,7 +76,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.nm_gone, 0, RELAXED);
     at_store(&sched.futile, 0, RELAXED);
     at_store(&sched.main_exited, 0, RELAXED);
-    at_store(&sched.next_id, 1, RELAXED);
+    at_store(&sched.next_id, 2, RELAXED); /* 1 is that of pirn_run */
     at_store(&sched.counts.spawned, 0, RELAXED);
     at_store(&sched.counts.ended, 0, RELAXED);
     pthread_sigmask(SIG_SETMASK, NULL, &sched.sigmask);
@@ -86,7 +86,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
 
 static int start_threads(int procs)
 {
-    p_resize(procs, NULL);
+    p_resize(procs, NULL, false);
     if (at_load(&sched.nprocs, RELAXED) == 0) {
         return -ENOMEM;
     }
@@ -121,7 +121,6 @@ static int start_locked(const pirn_config *given)
     debug_env_read(&env);
     reset(&config, &env);
     int procs = config.procs ? config.procs : env.procs;
-    at_store(&sched.follow_cpus, procs == 0, RELAXED);
     at_store(&sched.life, LIFE_STARTING, RELAXED);
     stack_init(env.guard);
     err = start_threads(procs ? procs : cpu_count());
@@ -134,24 +133,41 @@ static int start_locked(const pirn_config *given)
         at_store(&sched.life, LIFE_NONE, RELAXED);
         return err;
     }
+    at_store(&sched.follow_cpus, procs == 0, RELAXED);
     at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
     return 0;
 }
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
-static void stop_locked(void)
+/* No foreign call is under way, and none begins until life changes again. */
+static void drain_foreign(void)
 {
-    bool left_behind;
     lock(&sched.lock); /* else the detector of deadlocks might count threads that end now */
-    at_store(&sched.life, LIFE_STOPPING, SEQ_CST); /* [F1] in foreign.c */
+    at_store(&sched.life, LIFE_DRAINING, SEQ_CST); /* [F1] in foreign.c */
     unlock(&sched.lock);
     while (at_load(&sched.nforeign, SEQ_CST)) {
         sched_yield();
     }
+}
+
+static void forget_waiter(struct g *gp, void *arg)
+{
+    (void)arg;
+    if (at_load(&gp->status, RELAXED) == G_WAITING && gp->reason == WAIT_WG
+        && !stack_contains(gp->run.waiter.object)) {
+        wg_forget_goroutines(gp->run.waiter.object);
+    }
+}
+
+static void stop_locked(void)
+{
+    bool left_behind;
+    at_store(&sched.life, LIFE_STOPPING, SEQ_CST);
     factory_stop();
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
+    g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
     p_fini(left_behind);
     g_fini(left_behind);
     stack_fini(left_behind);
@@ -164,6 +180,7 @@ static void drop_start(void)
 {
     lock(&life_lock);
     if (--nstarts == 0) {
+        drain_foreign();
         stop_locked();
     }
     unlock(&life_lock);
@@ -201,12 +218,16 @@ EXPORT int pirn_stop(void)
     }
     lock(&life_lock);
     int err = nstarts == 0 ? -EINVAL : 0;
-    if (!err && nstarts == 1 && at_load(&sched.nforeign_parked, RELAXED)) {
-        err = -EBUSY;
+    if (nstarts == 1) {
+        drain_foreign();
+        if (at_load(&sched.nforeign_parked, RELAXED)) {
+            at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
+            err = -EBUSY;
+        } else {
+            stop_locked();
+        }
     }
-    if (!err && --nstarts == 0) {
-        stop_locked();
-    }
+    nstarts -= !err;
     unlock(&life_lock);
     return err;
 }
@@ -296,7 +317,11 @@ EXPORT void pirn_set_name(const char *format, ...)
     if (x) { /* outside a goroutine, or without memory, there is no name: it is for people only */
         va_list ap;
         va_start(ap, format);
-        vsnprintf(x->name, sizeof x->name, format, ap);
+        if (mp->curg->class < STACK_DENSE) {
+            fmt_v(x->name, sizeof x->name, format, ap); /* printf does not fit on a dense stack */
+        } else {
+            vsnprintf(x->name, sizeof x->name, format, ap);
+        }
         va_end(ap);
     }
 }

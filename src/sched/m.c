@@ -101,13 +101,30 @@ static void tell_all_to_stop(void)
     unlock(&sched.lock);
 }
 
+/* An M on its own stack is in the runtime and will come: only goroutines are left behind. */
+__attribute__((no_sanitize("thread"))) static bool some_on_g0(void)
+{
+    for (struct m *mp = sched.allm; mp; mp = mp->all) {
+        if (!mp->ended && !mp->curg) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void wait_for_end(int64_t grace)
 {
     int64_t now = now_ns(), deadline = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     for (;;) {
         uint32_t gone = at_load(&sched.nm_gone, ACQUIRE);
-        if (gone == sched.nm || !futex_wait(&sched.nm_gone, gone, deadline)) {
+        if (gone == sched.nm) {
             return;
+        }
+        if (!futex_wait(&sched.nm_gone, gone, deadline)) {
+            if (!some_on_g0()) {
+                return;
+            }
+            deadline = now_ns() + PIRN_MS;
         }
     }
 }

@@ -58,9 +58,20 @@ static void grow_locked(uint32_t n)
     }
 }
 
-/* Its queue is empty. */
+/* Nobody holds the P: its goroutines go to the global queue, in order. */
+static void drain_locked(struct p *pp)
+{
+    struct glist left = {0};
+    struct g *gp;
+    while ((gp = runq_take_next_owner(&pp->runq)) || (gp = runq_get_owner(&pp->runq))) {
+        glist_put(&left, gp);
+    }
+    globq_put_list_locked(&sched.globq, &left);
+}
+
 static void retire_locked(struct p *pp)
 {
+    drain_locked(pp);
     at_store(&pp->retire, 0, RELAXED);
     at_store(&pp->status, P_RETIRED, RELAXED);
     stack_flush(pp);
@@ -87,12 +98,18 @@ static void shrink_locked(uint32_t n, struct p *mine)
     }
 }
 
-int p_resize(int n, struct p *mine)
+/* follow: on behalf of sysmon, unless the program has set the number meanwhile. */
+int p_resize(int n, struct p *mine, bool follow)
 {
     uint32_t want = (uint32_t)n;
     bool room = stack_room_for_procs(want) == 0;
     lock(&sched.lock);
     uint32_t before = at_load(&sched.nprocs, RELAXED);
+    if (!follow) {
+        at_store(&sched.follow_cpus, 0, RELAXED);
+    } else if (!at_load(&sched.follow_cpus, RELAXED)) {
+        want = before;
+    }
     if (want > before && room) {
         grow_locked(want);
     } else if (want < before) {
@@ -111,6 +128,7 @@ void p_put_back_locked(struct p *pp)
     if (at_load(&pp->retire, RELAXED)) {
         retire_locked(pp);
     } else {
+        drain_locked(pp); /* not empty with PIRN_DEBUG=move only */
         pidle_put_locked(pp);
     }
 }
@@ -119,17 +137,11 @@ void p_put_back_locked(struct p *pp)
 void p_retire_g0(struct m *mp)
 {
     struct p *pp = mp->p;
-    struct glist left = {0};
-    struct g *gp;
     lock(&sched.lock);
     if (!at_load(&pp->retire, RELAXED)) {
         unlock(&sched.lock);
         return;
     }
-    while ((gp = runq_take_next_owner(&pp->runq)) || (gp = runq_get_owner(&pp->runq))) {
-        glist_put(&left, gp);
-    }
-    globq_put_list_locked(&sched.globq, &left);
     mp->p = NULL;
     retire_locked(pp);
     unlock(&sched.lock);
@@ -156,8 +168,7 @@ EXPORT int pirn_procs(int n)
     }
     int before = (int)at_load(&sched.nprocs, RELAXED);
     if (n > 0) {
-        at_store(&sched.follow_cpus, 0, RELAXED);
-        before = p_resize(n < PROCS_MAX ? n : PROCS_MAX, mp ? mp->p : NULL);
+        before = p_resize(n < PROCS_MAX ? n : PROCS_MAX, mp ? mp->p : NULL, false);
     }
     if (!mp) {
         foreign_leave();

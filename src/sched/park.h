@@ -35,11 +35,12 @@ ALWAYS_INLINE void park(commit_fn *commit, void *arg, enum wait_reason reason)
 }
 
 /* The record of this wait: that of the goroutine, or *foreign, on the stack of another thread. */
-static inline struct waiter *waiter_of(struct m *mp, struct waiter *foreign)
+static inline struct waiter *waiter_of(struct m *mp, struct waiter *foreign, void *object)
 {
     struct waiter *w = mp ? &mp->curg->run.waiter : foreign;
     w->next = NULL;
     w->g = mp ? mp->curg : NULL;
+    w->object = object;
     if (!mp) {
         note_clear(&w->note);
     }

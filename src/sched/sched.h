@@ -68,6 +68,7 @@ struct waiter {
     struct waiter *next;
     struct g *g; /* NULL: a foreign thread, asleep on the note */
     struct note note;
+    void *object; /* what it waits for */
 };
 
 /* After: what only a started goroutine has. */
@@ -159,7 +160,7 @@ struct p {
     /* owner only */
     struct g *gfree;
     uint32_t ngfree;
-    uint32_t wake_skip; /* wakes for runnext still to be left out: idle.c */
+    int64_t woke_at; /* coarse time of the last wake for runnext alone: idle.c */
     uint64_t id_next, id_end;
     struct rand rand;
     /* under sched.lock */
@@ -212,7 +213,7 @@ struct m {
 
 /* --- the one runtime ---------------------------------------------------------------------------- */
 
-enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_STOPPING };
+enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_DRAINING, LIFE_STOPPING };
 
 struct sched {
     struct lock lock;
@@ -234,7 +235,7 @@ struct sched {
     at_u32 nm_gone;         /* threads that have ended; futex of the stop */
     at_u32 nprocs;          /* Ps that are not retired */
     at_u32 nallp;           /* Ps that were ever made: indices below are valid */
-    at_u32 futile;          /* runnext wakes in a row that found nothing: idle.c */
+    at_u32 futile;          /* the last wake found nothing: idle.c */
     at_u32 nforeign;        /* foreign threads inside a short call */
     at_u32 nforeign_parked; /* foreign threads that wait in pirn */
     at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
@@ -352,6 +353,7 @@ void m_idle(struct m *mp);
 void m_hand_off(struct m *mp, struct g *gp);
 void wake_slow(struct p *pp, bool only_runnext);
 void wake_one(struct p *pp);
+void wake_for_more(struct p *pp);
 
 /* After work has been put on a queue: [W1] in idle.c. only_runnext: it is nowhere but in pp's
  * runnext. */
@@ -385,7 +387,7 @@ void sysmon_kick(void);
 int64_t coarse_now(void);
 
 /* p.c */
-int p_resize(int n, struct p *mine); /* the number before; mine (or NULL) is kept */
+int p_resize(int n, struct p *mine, bool follow); /* the number before; mine is kept */
 void p_retire_g0(struct m *mp);
 void p_put_back_locked(struct p *pp);
 void p_fini(bool keep);
@@ -438,12 +440,13 @@ int stack_room_for_procs(uint32_t nprocs); /* 0 or -ENOMEM */
 int stack_init(enum guard_kind kind);
 void stack_fini(bool keep);
 int64_t stack_trim(int64_t now);
+bool stack_contains(const void *addr);
 void stack_metrics(pirn_metrics_v1 *out);
 
 /* foreign.c */
 bool foreign_enter(void); /* false: no runtime runs */
 void foreign_leave(void);
-void foreign_park(struct note *note, commit_fn *commit, void *arg);
+void foreign_park(struct note *note, commit_fn *commit, void *arg); /* inside enter; leaves */
 void foreign_ready(struct note *note);
 
 /* local.c, deadlock.c, debugenv.c */
@@ -453,6 +456,7 @@ extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c */
 void dump_all(int fd);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
+void wg_forget_goroutines(struct pirn_wg *wg);
 struct debug_env {
     enum guard_kind guard;
     bool move;

@@ -47,6 +47,7 @@ NOINLINE struct g *next_global(struct p *pp, uint32_t max)
     unlock(&sched.lock);
     if (gp) {
         at_count(&pp->tick, 1);
+        wake_for_more(pp);
     }
     return gp;
 }

@@ -61,7 +61,7 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
     }
     gp->class = (uint8_t) class;
     gp->flags = flags;
-    gp->id = g_new_id(pp);
+    gp->id = unlikely(flags & G_MAIN) ? 1 : g_new_id(pp);
     gp->start.fn = start->fn;
     gp->start.slot[0] = start->slot[0];
     if (unlikely(!(flags & G_SIMPLE))) {
@@ -163,8 +163,8 @@ EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), 
     }
     if (attr) {
         int err = versioned_copy(&known, sizeof known, attr, size);
-        if (err) {
-            return err;
+        if (err || (known.flags & ~(uint64_t)PIRN_ATTR_FP_MODES)) {
+            return err ? err : -EINVAL;
         }
     }
     struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};

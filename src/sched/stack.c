@@ -46,7 +46,7 @@ const struct stack_kind stack_kinds[STACK_CLASSES] = {
     {MB(512), KB(64), 2},  {MB(1024), KB(64), 2},
 };
 
-int stack_promise_slow(struct p *pp, int class)
+static int promise(struct p *pp, int class)
 {
     if (!pp) {
         return pool_promise(class, 1);
@@ -57,6 +57,29 @@ int stack_promise_slow(struct p *pp, int class)
         return 0;
     }
     return pool_promise(class, 1);
+}
+
+struct promise_call {
+    struct p *pp;
+    int class, result;
+};
+
+static void promise_call(void *arg)
+{
+    struct promise_call *c = arg;
+    c->result = promise(c->pp, c->class);
+}
+
+/* May map and allocate: more than a dense stack holds, so that then it runs on g0. */
+int stack_promise_slow(struct p *pp, int class)
+{
+    struct m *mp = getm();
+    if (!mp || !mp->curg || mp->curg->class >= STACK_DENSE) {
+        return promise(pp, class);
+    }
+    struct promise_call call = {.pp = pp, .class = class};
+    arch_call_on(mp->g0.sp, promise_call, &call);
+    return call.result;
 }
 
 /* More than a P needs for itself, or no P at all. */

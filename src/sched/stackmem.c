@@ -193,6 +193,23 @@ static struct chunk *find_chunk_locked(struct pool *pool, const char *addr)
     return pool->chunks[lo];
 }
 
+/* Is addr on a stack of ours? */
+bool stack_contains(const void *addr)
+{
+    bool found = false;
+    for (int class = 0; class < STACK_CLASSES && !found; class ++) {
+        struct pool *pool = &pools[class];
+        lock(&pool->lock);
+        if (pool->nchunks) {
+            struct chunk *c = find_chunk_locked(pool, addr);
+            size_t offset = (size_t)((const char *)addr - c->base);
+            found = offset < c->nslots * pool->slot_size;
+        }
+        unlock(&pool->lock);
+    }
+    return found;
+}
+
 /* --- guards ------------------------------------------------------------------------------------ */
 
 static void unguard_from_here(struct chunk *c, int err)
@@ -238,9 +255,9 @@ static void guard_more_locked(struct pool *pool, struct chunk *c)
 /* --- promises, taking, giving ------------------------------------------------------------------ */
 
 /* Invariant 2 of stack.c, for so many promises. */
-static bool make_room_locked(struct pool *pool, uint64_t promises)
+static bool make_room_locked(struct pool *pool, uint64_t promises, uint32_t nprocs)
 {
-    while (pool->total < promises + (uint64_t)pool->nprocs * stack_kinds[pool->class].cache) {
+    while (pool->total < promises + (uint64_t)nprocs * stack_kinds[pool->class].cache) {
         if (!add_chunk_locked(pool)) {
             return false;
         }
@@ -252,7 +269,7 @@ int pool_promise(int class, uint32_t n)
 {
     struct pool *pool = &pools[class];
     lock(&pool->lock);
-    bool ok = make_room_locked(pool, pool->promised + n);
+    bool ok = make_room_locked(pool, pool->promised + n, pool->nprocs);
     if (ok) {
         pool->promised += n;
     }
@@ -263,15 +280,19 @@ int pool_promise(int class, uint32_t n)
 /* Before more Ps, with more caches, are made. */
 int stack_room_for_procs(uint32_t nprocs)
 {
-    bool ok = true;
-    for (int class = 0; class < STACK_CLASSES && ok; class ++) {
+    for (int class = 0; class < STACK_CLASSES; class ++) {
         struct pool *pool = &pools[class];
         lock(&pool->lock);
-        pool->nprocs = (uint32_t)max_u64(pool->nprocs, nprocs);
-        ok = pool->nchunks == 0 || make_room_locked(pool, pool->promised);
+        bool ok = pool->nchunks == 0 || make_room_locked(pool, pool->promised, nprocs);
+        if (ok) { /* else a failure would make every later promise fail too */
+            pool->nprocs = (uint32_t)max_u64(pool->nprocs, nprocs);
+        }
         unlock(&pool->lock);
+        if (!ok) {
+            return -ENOMEM;
+        }
     }
-    return ok ? 0 : -ENOMEM;
+    return 0;
 }
 
 void pool_unpromise(int class, uint32_t n)

@@ -3,15 +3,15 @@
  * Sysmon: a thread without a P that looks at the others now and then.
  *
  * - A P that has not started a new slice for a whole slice: its runnext loses its privilege.
- * - A P that does not get to what it has queued (its goroutine computes) while another P is idle:
- *   wake somebody to steal it. This bounds the delay of the wakes that idle.c leaves out.
+ * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
+ *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
  * - Free stacks give their pages back (stackmem.c).
  * - Affinity and CPU quota are read again, unless the program set the number of Ps.
  * - A deadlock that could not be told from threads about to end is looked at again.
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms;
  * when all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
- * uses no CPU. [S1] pairs with [S2]: either sysmon sees the kick, or the kicker sees that sysmon
+ * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with [S2]: either sysmon sees the kick, or the kicker sees that sysmon
  * sleeps.
  */
 #include "sched/sched.h"
@@ -55,12 +55,16 @@ void sysmon_kick(void)
     }
 }
 
-/* True if the P has work that it does not get to. */
+/* True if the P has work that somebody else could do. */
 static bool look_at(struct p *pp, int64_t now)
 {
     uint32_t tick = at_load(&pp->tick, RELAXED);
     uint64_t switches = at_load(&pp->counts.switches, RELAXED);
-    bool stuck = pp->seen_switches == switches && !runq_empty(&pp->runq);
+    bool computes = pp->seen_switches == switches;
+    if (computes && at_load(&pp->runq.next, RELAXED)) {
+        at_store(&sched.futile, 0, RELAXED); /* waking for runnext would pay */
+    }
+    bool stuck = computes ? !runq_empty(&pp->runq) : runq_len(&pp->runq) > 0;
     if (pp->seen_tick != tick) {
         pp->seen_tick = tick;
         pp->seen_since = now;
@@ -79,7 +83,6 @@ static void look_at_all(int64_t now)
     for (uint32_t i = 0; i < n; i++) {
         struct p *pp = at_load(&sched.allp[i], RELAXED);
         if (at_load(&pp->status, RELAXED) == P_RUNNING && look_at(pp, now)) {
-            at_store(&sched.futile, 0, RELAXED);
             stuck = true;
         }
     }

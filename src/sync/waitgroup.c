@@ -108,6 +108,30 @@ struct waiter *wg_done_at_end(pirn_wg *wg)
     return add(wg, -1);
 }
 
+/* The runtime has ended: the goroutines among the waiters are gone, foreign threads stay. */
+void wg_forget_goroutines(pirn_wg *wg)
+{
+    at_u64 *state = state_of(wg);
+    if (!(at_load(state, RELAXED) & WAITERS)) {
+        return; /* done already, for another of its waiters */
+    }
+    uint64_t s = word_lock(state);
+    struct waiter *last = s & WAITERS ? wg->waiters_ : NULL, *kept = NULL;
+    struct waiter *w = last ? last->next : NULL;
+    for (struct waiter *next; w; w = next) {
+        next = w == last ? NULL : w->next;
+        if (!w->g) {
+            w->next = kept ? kept->next : w;
+            if (kept) {
+                kept->next = w;
+            }
+            kept = w;
+        }
+    }
+    wg->waiters_ = kept;
+    word_unlock(state, kept ? s : s & ~WAITERS);
+}
+
 struct unlock_to {
     at_u64 *state;
     uint64_t value;
@@ -129,12 +153,18 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
         return;
     }
     struct waiter foreign;
+    if (unlikely(!mp) && !foreign_enter()) {
+        misuse("pirn_wg_wait would block, and no runtime runs");
+    }
     uint64_t s = word_lock(state);
     if (count_of(s) == 0) {
         word_unlock(state, s);
+        if (!mp) {
+            foreign_leave();
+        }
         return;
     }
-    struct waiter *w = waiter_of(mp, &foreign), *last = wg->waiters_;
+    struct waiter *w = waiter_of(mp, &foreign, wg), *last = wg->waiters_;
     w->next = last ? last->next : w;
     if (last) {
         last->next = w;

@@ -2,7 +2,7 @@
 /*
  * A wait that need not wait is allowed without a runtime; one that would block is not.
  * expect-exit: 2
- * expect-first-line: panic: a call that would block, and no runtime runs
+ * expect-first-line: panic: pirn_wg_wait would block, and no runtime runs
  */
 #include <pirn.h>
 

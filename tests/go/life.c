@@ -672,3 +672,45 @@ TEST(left_behind)
     CHECK(strstr(test_said, "(stubborn) still runs after the runtime has ended; its thread is left behind"));
     CHECK_EQ(status, 0);
 }
+
+/* --- objects that outlive the runtime ----------------------------------------------------------- */
+
+static pirn_wg survivor;
+static atomic_int waits;
+
+static void wait_for_survivor(void)
+{
+    atomic_fetch_add(&waits, 1);
+    pirn_wg_wait(&survivor);
+    atomic_store(&waits, -1000); /* it was dropped: this must not happen */
+}
+
+static int leave_survivors(void *arg)
+{
+    (void)arg;
+    pirn_wg_add(&survivor, 1);
+    for (int i = 0; i < 10; i++)
+        pirn_go(wait_for_survivor);
+    while (atomic_load(&waits) < 10)
+        pirn_yield();
+    for (int i = 0; i < 100; i++)
+        pirn_yield();
+    return 0;
+}
+
+static int wait_again(void *arg)
+{
+    (void)arg;
+    pirn_wg_add(&survivor, 1);
+    pirn_go(pirn_wg_done, &survivor);
+    pirn_wg_wait(&survivor);
+    return 3;
+}
+
+TEST_ATTR(wg_outlives_the_runtime, .procs = "1,2,4,16")
+{
+    CHECK_EQ(pirn_run(leave_survivors, NULL), 0);
+    pirn_wg_done(&survivor); /* nobody is there to be woken */
+    CHECK_EQ(pirn_run(wait_again, NULL), 3);
+    CHECK_EQ(atomic_load(&waits), 10);
+}

@@ -601,3 +601,64 @@ TEST_ATTR(trim_to_the_floor, .slow = true, .timeout = 120)
     }
     CHECK_EQ(pirn_stop(), 0);
 }
+
+/* --- spawning from a dense stack --------------------------------------------------------------- */
+
+static pirn_wg dense_all, dense_gate;
+static at_u32 dense_ran;
+
+static void dense_leaf(void *arg)
+{
+    (void)arg;
+    pirn_wg_wait(&dense_gate);
+    at_add(&dense_ran, 1, RELAXED);
+    pirn_wg_done(&dense_all);
+}
+
+/* 2 KB must do for a spawn, also where it maps memory and wakes threads. */
+static void dense_parent(void *arg)
+{
+    pirn_attr attr = {.stack_size = PIRN_STACK_DENSE_2K};
+    for (int i = 0; i < *(int *)arg; i++) {
+        pirn_wg_add(&dense_all, 2);
+        CHECK_EQ(pirn_spawn(&attr, dense_leaf, NULL), 0);
+        pirn_go(dense_leaf, NULL);
+    }
+    pirn_wg_done(&dense_all);
+}
+
+TEST_RUN_ATTR(dense_spawns, .procs = "1,2,4,16")
+{
+    int parents = TEST_TSAN ? 4 : 20, each = TEST_TSAN ? 50 : 150;
+    pirn_attr attr = {.stack_size = PIRN_STACK_DENSE_2K};
+    pirn_wg_add(&dense_gate, 1);
+    for (int i = 0; i < parents; i++) {
+        pirn_wg_add(&dense_all, 1);
+        CHECK_EQ(pirn_spawn(&attr, dense_parent, &each), 0);
+    }
+    for (int i = 0; i < 100; i++) {
+        pirn_yield();
+    }
+    pirn_wg_done(&dense_gate);
+    pirn_wg_wait(&dense_all);
+    CHECK_EQ(at_load(&dense_ran, RELAXED), 2 * parents * each);
+}
+
+/* --- a number of Ps that there is no room for --------------------------------------------------- */
+
+TEST_RUN(too_many_procs_cost_nothing)
+{
+    pirn_procs(1);
+    CHECK_EQ(pirn_spawn(NULL, dense_leaf, NULL), 0); /* the first chunk is there */
+    at_store(&mem_fail_after, 1, RELAXED);
+    CHECK_EQ(pirn_procs(1024), 1);
+    CHECK_EQ(pirn_procs(0), 1); /* it has stayed as it was */
+    pirn_wg_add(&dense_gate, 1);
+    pirn_wg_add(&dense_all, 201);
+    for (int i = 0; i < 200; i++) {
+        CHECK_EQ(pirn_spawn(NULL, dense_leaf, NULL), 0);
+    }
+    at_store(&mem_fail_after, 0, RELAXED);
+    pirn_wg_done(&dense_gate);
+    pirn_wg_wait(&dense_all);
+}

@@ -99,6 +99,30 @@ arch_start:                             /* x0: where sp goes, x1: top of the new
         .cfi_endproc
         .size   arch_start, . - arch_start
 
+        .globl  arch_call_on
+        .hidden arch_call_on
+        .type   arch_call_on, %function
+        .p2align 4
+arch_call_on:                           /* x0: sp, x1: function, x2: argument */
+        .cfi_startproc
+        hint    #34                     /* bti c */
+        stp     x29, x30, [sp, #-16]!
+        .cfi_def_cfa_offset 16
+        .cfi_offset x29, -16
+        .cfi_offset x30, -8
+        mov     x29, sp
+        .cfi_def_cfa_register x29
+        and     x9, x0, #-16
+        mov     sp, x9
+        mov     x0, x2
+        blr     x1
+        mov     sp, x29
+        ldp     x29, x30, [sp], #16
+        .cfi_def_cfa sp, 0
+        ret
+        .cfi_endproc
+        .size   arch_call_on, . - arch_call_on
+
         .globl  arch_fp_modes
         .hidden arch_fp_modes
         .type   arch_fp_modes, %function

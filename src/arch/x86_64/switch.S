@@ -89,6 +89,28 @@ arch_start:                             /* rdi: where sp goes, rsi: top of the n
         .cfi_endproc
         .size   arch_start, . - arch_start
 
+        .globl  arch_call_on
+        .hidden arch_call_on
+        .type   arch_call_on, @function
+        .p2align 4
+arch_call_on:                           /* rdi: sp, rsi: function, rdx: argument */
+        .cfi_startproc
+        endbr64
+        pushq   %rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset %rbp, 0
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        movq    %rdi, %rsp
+        andq    $-16, %rsp
+        movq    %rdx, %rdi
+        call    *%rsi
+        leave
+        .cfi_def_cfa %rsp, 8
+        ret
+        .cfi_endproc
+        .size   arch_call_on, . - arch_call_on
+
         .globl  arch_fp_modes
         .hidden arch_fp_modes
         .type   arch_fp_modes, @function
