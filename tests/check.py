@@ -66,12 +66,18 @@ class Check:
                 'make', '--no-print-directory', f'build-{flavour}', 'WERROR=true'])
         return self.built[flavour]
 
-    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None):
+    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None):
+        """some: the numbers of Ps to try when all groups run; a group that is named runs with all,
+        and with the stress tests at their usual length."""
         manifest = ROOT / 'build' / flavour / 'tests' / 'manifest.txt'
         label = label or flavour
         tests = run.manifest_tests(manifest, kinds, label, wrapper)
         tests = [t for t in tests
                  if not (quick and t.slow) and (label, t.name) not in self.seen]
+        if some and not self.args.groups:
+            tests = [t for t in tests if t.env.get('PIRN_PROCS', some[0]) in some]
+            for t in tests:
+                t.env['PIRN_STRESS_SECONDS'] = '1'
         self.seen.update((label, t.name) for t in tests)
         runner = run.Runner(self.args.jobs, scale * self.args.timeout_scale, label,
                             self.args.verbose, lines=False, result=self.result)
@@ -129,17 +135,18 @@ class Check:
     def small(self):
         """shrunk constants, debug checks"""
         if self.build('small'):
-            self.tests('small', ALL)
+            self.tests('small', ('unit', 'go', 'stress'), quick=not self.args.groups, some=('4',))
 
     def chaos(self):
         """seeded delays in the atomics"""
         if self.build('chaos'):
-            self.tests('chaos', ALL, scale=3)
+            self.tests('chaos', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=3,
+                       some=('2',))
 
     def asan(self):
         """address and undefined sanitizers"""
         if self.build('asan'):
-            self.tests('asan', ALL, scale=3)
+            self.tests('asan', ALL, quick=not self.args.groups, scale=3, some=('2', '16'))
 
     def ubsan(self):
         """undefined sanitizer alone"""
@@ -149,7 +156,8 @@ class Check:
     def tsan(self):
         """thread sanitizer"""
         if self.build('tsan'):
-            self.tests('tsan', ALL, scale=5, wrapper=tsan_wrapper())
+            self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
+                       wrapper=tsan_wrapper(), some=('4', '16'))
 
     def aarch64(self):
         """aarch64 under qemu; unit tests"""
