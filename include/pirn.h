@@ -71,9 +71,10 @@ typedef struct pirn_config {
 /*
  * Starts the runtime, runs fn(arg) as goroutine 1, returns its result when it
  * returns. Goroutines that still wait then are dropped where they stand; one
- * that runs is stopped at its next call into pirn. -errno if the runtime can't
- * start, -EBUSY from a goroutine. While a runtime runs already (pirn_start), a
- * thread of the program's own may call it: fn runs as one more goroutine.
+ * that runs is stopped at its next call into pirn; threads of the program's own
+ * that still wait are not woken. -errno if the runtime can't start, -EBUSY from a
+ * goroutine. While a runtime runs already (pirn_start), a thread of the program's
+ * own may call it: fn runs as one more goroutine.
  */
 PIRN_API_ int pirn_run(int (*fn)(void *), void *arg);
 PIRN_API_ int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *),
