@@ -193,6 +193,11 @@ static struct chunk *find_chunk_locked(struct pool *pool, const char *addr)
     return pool->chunks[lo];
 }
 
+static bool chunk_has(const struct pool *pool, const struct chunk *c, const char *addr)
+{
+    return c && (size_t)(addr - c->base) < c->nslots * pool->slot_size;
+}
+
 /* Is addr on a stack of ours? */
 bool stack_contains(const void *addr)
 {
@@ -201,9 +206,7 @@ bool stack_contains(const void *addr)
         struct pool *pool = &pools[class];
         lock(&pool->lock);
         if (pool->nchunks) {
-            struct chunk *c = find_chunk_locked(pool, addr);
-            size_t offset = (size_t)((const char *)addr - c->base);
-            found = offset < c->nslots * pool->slot_size;
+            found = chunk_has(pool, find_chunk_locked(pool, addr), addr);
         }
         unlock(&pool->lock);
     }
@@ -349,10 +352,13 @@ uint32_t pool_take(int class, uintptr_t *slots, uint32_t n)
 void pool_give(int class, const uintptr_t *slots, uint32_t n)
 {
     struct pool *pool = &pools[class];
+    struct chunk *c = NULL;
     lock(&pool->lock);
     for (uint32_t k = 0; k < n; k++) {
         char *lo = (char *)(slots[k] & ~(uintptr_t)SLOT_UNGUARDED) - pool->slot_size;
-        struct chunk *c = find_chunk_locked(pool, lo);
+        if (!chunk_has(pool, c, lo)) { /* mostly neighbours come together */
+            c = find_chunk_locked(pool, lo);
+        }
         uint32_t i = (uint32_t)((size_t)(lo - c->base) / pool->slot_size);
         if (i >= c->nslots || bit_get(c->free, i)) {
             throw("stack: a slot was freed twice");
