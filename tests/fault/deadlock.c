@@ -112,7 +112,7 @@ TEST_ATTR(a_parked_thread_wakes_main, .procs = "1,2,4,16", .timeout = 60)
 /* Threads are counted through /proc, which not every place has. */
 TEST_ATTR(without_proc, .timeout = 20)
 {
-    char dir[] = "/tmp/pirn-noproc-XXXXXX";
+    char dir[] = P_tmpdir "/noproc.XXXXXX";
     if (TEST_ASAN) {
         SKIP("LeakSanitizer itself needs /proc");
     }
