@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What pirn needs of the processor: the switch, the first frame of a stack, the
+ * What pirn needs of the processor: the switch, the start of a stack, the
  * thread pointer, and the passing of captured arguments. One folder a machine.
  */
 #ifndef PIRN_ARCH_ARCH_H

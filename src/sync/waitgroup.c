@@ -7,8 +7,8 @@
  *
  * An add that neither finds the lock held nor ends a wait is one CAS. The done that ends it takes
  * the lock, takes the list, and frees the lock with one store of zero: from then on the object may
- * be gone, for a pirn_wg_wait that sees zero returns at once. What is left to do is on the stacks
- * of the waiters, who stay until they are made ready.
+ * be gone, for a pirn_wg_wait that sees zero returns at once. What is left to do is in the wait
+ * records, whose owners stay until they are made ready.
  *
  * Memory order: the CAS of a done is RELEASE, the load of zero in wait ACQUIRE [G1]: what a
  * goroutine did before done is seen after wait. Waiters that slept get the same from ready().
