@@ -108,17 +108,19 @@ static inline int count_in_stderr(void (*fn)(void), const char *text)
 
 static inline void show_p(int fd, struct p *pp)
 {
-    say_fd(fd, "  p%d: status %u retire %u ring %u next %d tick %u gfree %u\n", pp->id,
+    say_fd(fd, "  p%d: status %u retire %u ring %u next %d tick %u\n", pp->id,
            at_load(&pp->status, RELAXED), at_load(&pp->retire, RELAXED), runq_len(&pp->runq),
-           at_load(&pp->runq.next, RELAXED) != NULL, at_load(&pp->tick, RELAXED), pp->ngfree);
+           at_load(&pp->runq.next, RELAXED) != NULL, at_load(&pp->tick, RELAXED));
 }
 
 static inline void show_state(int fd)
 {
+    lock(&sched.lock);
     say_fd(fd, "life %u nprocs %u npidle %u nspinning %u nm %u nmidle %u nwant_m %u globq %u\n",
            at_load(&sched.life, RELAXED), at_load(&sched.nprocs, RELAXED),
            at_load(&sched.npidle, RELAXED), at_load(&sched.nspinning, RELAXED), sched.nm,
            sched.nmidle, sched.nwant_m, sched.globq.list.n);
+    unlock(&sched.lock);
     say_fd(fd, "futile %u nforeign %u nforeign_parked %u goroutines %u\n",
            at_load(&sched.futile, RELAXED), at_load(&sched.nforeign, RELAXED),
            at_load(&sched.nforeign_parked, RELAXED), g_count());
