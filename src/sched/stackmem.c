@@ -252,7 +252,7 @@ static void guard_more_locked(struct pool *pool, struct chunk *c)
         c->unguarded = true;
     }
     c->nguarded += n;
-    pool->guard_batch = (uint32_t)min_u64(pool->guard_batch * 2, MEM_BATCH);
+    pool->guard_batch = (uint32_t)min_u64((uint64_t)pool->guard_batch * 2, MEM_BATCH);
 }
 
 /* --- promises, taking, giving ------------------------------------------------------------------ */
