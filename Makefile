@@ -16,8 +16,9 @@ SETUP_chaos = -Dflavour=chaos -Ddebug_checks=true
 SETUP_asan = -Db_sanitize=address,undefined -Db_lundef=false
 SETUP_ubsan = -Db_sanitize=undefined -Db_lundef=false
 SETUP_tsan = -Db_sanitize=thread -Db_lundef=false
+SETUP_model = -Dflavour=model
 SETUP_aarch64 = --cross-file cross/aarch64.ini
-FLAVOURS = native clang small chaos asan ubsan tsan aarch64
+FLAVOURS = native clang small chaos asan ubsan tsan model aarch64
 
 all: build-native
 

@@ -9,8 +9,8 @@
  *   native  the compiler's atomics;
  *   chaos   the same with a seeded random delay before each operation, which
  *           opens the windows that a quiet machine keeps shut (chaos.c);
- *   model   each operation calls model_op(), where an explorer decides which
- *           thread runs next and which store a load sees.
+ *   model   each operation calls model_op(), where the explorer decides which
+ *           thread runs next and which store a load sees (tests/model).
  *
  * Raw __atomic or _Atomic anywhere else is an error of tools/check-atomics.
  *
@@ -40,31 +40,63 @@ typedef AT(uint64_t) at_u64;
 
 #if PIRN_FLAVOUR_MODEL
 
-/* The explorer's side of the seam; sizes are 1, 2, 4 or 8 bytes. */
-enum model_kind { MODEL_LOAD, MODEL_STORE, MODEL_XCHG, MODEL_ADD, MODEL_AND, MODEL_OR, MODEL_CAS };
-uint64_t model_op(enum model_kind kind, void *addr, unsigned size, uint64_t operand,
-                  uint64_t expected, int order, bool *cas_ok);
-void model_fence(int order);
+/*
+ * The explorer's side of the seam (tests/model/explorer); sizes are 1, 2, 4 or 8 bytes. Each
+ * operation in the source is a site, so that a failure can name it, and so that the explorer can
+ * weaken its order without a new build.
+ */
+enum model_kind {
+    MODEL_LOAD,
+    MODEL_STORE,
+    MODEL_XCHG,
+    MODEL_ADD,
+    MODEL_AND,
+    MODEL_OR,
+    MODEL_CAS,
+    MODEL_CAS_WEAK,
+    MODEL_FENCE,
+};
+struct model_site {
+    const char *file, *text;
+    int line;
+    enum model_kind kind;
+    int order, fail_order;
+};
+uint64_t model_op(const struct model_site *site, const volatile void *addr, unsigned size,
+                  uint64_t operand, uint64_t expected, bool *cas_ok);
+void model_fence(const struct model_site *site);
 void model_pause(void);
 
+#define AT_SITE(kind, text, order, fail_order)                                                     \
+    ({                                                                                             \
+        static struct model_site at_site_ __attribute__((section("model_sites"), used)) = {        \
+            __FILE__, text, __LINE__, kind, order, fail_order};                                    \
+        &at_site_;                                                                                 \
+    })
 #define AT_U64(x) ((uint64_t)(uintptr_t)(x))
-#define AT_OP(kind, p, x, e, order, ok)                                                            \
-    ((__typeof__((p)->v))(uintptr_t)model_op(kind, &(p)->v, sizeof((p)->v), AT_U64(x), AT_U64(e),  \
-                                             order, ok))
-#define at_load(p, order) AT_OP(MODEL_LOAD, p, 0, 0, order, 0)
-#define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, x, 0, order, 0))
-#define at_xchg(p, x, order) AT_OP(MODEL_XCHG, p, x, 0, order, 0)
-#define at_add(p, x, order) AT_OP(MODEL_ADD, p, x, 0, order, 0)
-#define at_and(p, x, order) AT_OP(MODEL_AND, p, x, 0, order, 0)
-#define at_or(p, x, order) AT_OP(MODEL_OR, p, x, 0, order, 0)
-#define at_cas(p, expected, x, order, fail_order)                                                  \
+#define AT_OP(kind, p, x, e, order, fail_order, ok)                                                \
+    ({                                                                                             \
+        (__typeof__((p)->v))(uintptr_t)model_op(AT_SITE(kind, #p, order, fail_order), &(p)->v,     \
+                                                sizeof((p)->v), AT_U64(x), AT_U64(e), ok);         \
+    })
+#define AT_CAS(kind, p, expected, x, order, fail_order)                                            \
     ({                                                                                             \
         bool at_ok_ = false;                                                                       \
-        *(expected) = AT_OP(MODEL_CAS, p, x, *(expected), order, &at_ok_);                         \
+        *(expected) = AT_OP(kind, p, x, *(expected), order, fail_order, &at_ok_);                  \
         at_ok_;                                                                                    \
     })
-#define at_fence(order) model_fence(order)
-#define at_fence_after_rmw() model_fence(SEQ_CST)
+#define at_load(p, order) AT_OP(MODEL_LOAD, p, 0, 0, order, 0, 0)
+#define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, x, 0, order, 0, 0))
+#define at_xchg(p, x, order) AT_OP(MODEL_XCHG, p, x, 0, order, 0, 0)
+#define at_add(p, x, order) AT_OP(MODEL_ADD, p, x, 0, order, 0, 0)
+#define at_and(p, x, order) AT_OP(MODEL_AND, p, x, 0, order, 0, 0)
+#define at_or(p, x, order) AT_OP(MODEL_OR, p, x, 0, order, 0, 0)
+#define at_cas(p, expected, x, order, fail_order)                                                  \
+    AT_CAS(MODEL_CAS, p, expected, x, order, fail_order)
+#define at_cas_weak(p, expected, x, order, fail_order)                                             \
+    AT_CAS(MODEL_CAS_WEAK, p, expected, x, order, fail_order)
+#define at_fence(order) model_fence(AT_SITE(MODEL_FENCE, "fence", order, 0))
+#define at_fence_after_rmw() at_fence(SEQ_CST)
 #define at_pause() model_pause()
 
 #else
@@ -86,6 +118,9 @@ void chaos_point(void);
 /* On failure *expected holds what was found. */
 #define at_cas(p, expected, x, order, fail_order)                                                  \
     (AT_POINT(), __atomic_compare_exchange_n(&(p)->v, expected, x, false, order, fail_order))
+/* The same, but it may fail for no reason: for loops, where it is cheaper on some machines. */
+#define at_cas_weak(p, expected, x, order, fail_order)                                             \
+    (AT_POINT(), __atomic_compare_exchange_n(&(p)->v, expected, x, true, order, fail_order))
 
 #if defined(__SANITIZE_THREAD__)
 #define AT_NO_FENCES 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping and waking threads: futex words, and the one-shot note built on them. */
+/* Sleeping and waking threads. */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -28,30 +28,4 @@ bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
 void futex_wake(const at_u32 *word, int n)
 {
     syscall(SYS_futex, &word->v, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
-}
-
-void note_clear(struct note *n)
-{
-    at_store(&n->posted, 0, RELAXED);
-}
-
-void note_post(struct note *n)
-{
-    at_store(&n->posted, 1, RELEASE); /* pairs with the ACQUIRE in note_wait_until */
-    futex_wake(&n->posted, 1);
-}
-
-bool note_wait_until(struct note *n, int64_t deadline)
-{
-    while (!at_load(&n->posted, ACQUIRE)) {
-        if (!futex_wait(&n->posted, 0, deadline)) {
-            return at_load(&n->posted, ACQUIRE);
-        }
-    }
-    return true;
-}
-
-void note_wait(struct note *n)
-{
-    note_wait_until(n, INT64_MAX);
 }

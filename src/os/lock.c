@@ -16,7 +16,7 @@
 #include "base/util.h"
 #include "os/os.h"
 
-#define SPINS 60
+#define SPINS (PIRN_SMALL ? 1 : 60)
 
 enum { FREE, HELD, SLEEPERS };
 

@@ -22,7 +22,7 @@ bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline);
 void futex_wake(const at_u32 *word, int n);
 
 /*
- * A note: one waiter, one wake-up. note_post may come before note_wait. After
+ * note.c: one waiter, one wake-up. note_post may come before note_wait. After
  * the store in note_post the word is used only as a key, so the waiter may
  * take the memory back as soon as it has returned.
  */
@@ -98,6 +98,7 @@ bool lockrank_holds(enum lock_rank rank);
 int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
                   bool block_signals);
 void thread_stack_bounds(void **lo, size_t *size);
+void thread_yield(void);
 int thread_count(void); /* threads of this process, or -errno */
 
 /* mem.c */

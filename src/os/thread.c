@@ -2,6 +2,7 @@
 /* Kernel threads: made with small stacks and a clean signal mask, counted through /proc. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -47,6 +48,11 @@ void thread_stack_bounds(void **lo, size_t *size)
         pthread_attr_getstack(&attr, lo, size);
         pthread_attr_destroy(&attr);
     }
+}
+
+void thread_yield(void)
+{
+    sched_yield();
 }
 
 /* /proc/self/task has one link for each thread, and two of its own. */

@@ -22,7 +22,7 @@ bool foreign_enter(void)
         if (life != LIFE_DRAINING) {
             return false;
         }
-        sched_yield(); /* a stop that may yet be refused */
+        thread_yield(); /* a stop that may yet be refused */
     }
 }
 

@@ -147,7 +147,7 @@ static void drain_foreign(void)
     at_store(&sched.life, LIFE_DRAINING, SEQ_CST); /* [F1] in foreign.c */
     unlock(&sched.lock);
     while (at_load(&sched.nforeign, SEQ_CST)) {
-        sched_yield();
+        thread_yield();
     }
 }
 

@@ -20,7 +20,6 @@
 #define PIRN_SCHED_SCHED_H
 
 #include <pirn.h>
-#include <sched.h>
 #include <signal.h>
 
 #include "arch/arch.h"

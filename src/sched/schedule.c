@@ -175,7 +175,7 @@ EXPORT void pirn_yield(void)
 {
     struct m *mp = enter();
     if (unlikely(!mp)) {
-        sched_yield();
+        thread_yield();
         return;
     }
     struct g *next = next_runnable(mp);

@@ -6,31 +6,10 @@
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
  * timeout: 9
  */
-#include <pirn.h>
-#include <pthread.h>
-#include <time.h>
-
-static void *sleeper(void *arg)
-{
-    (void)arg;
-    nanosleep(&(struct timespec){.tv_sec = 3, .tv_nsec = 600 * 1000 * 1000}, NULL);
-    return NULL;
-}
-
-static int start(void *arg)
-{
-    pirn_wg wg = {0};
-    pthread_t t;
-    (void)arg;
-    if (pthread_create(&t, NULL, sleeper, NULL) || pthread_detach(t)) {
-        return 1;
-    }
-    pirn_wg_add(&wg, 1);
-    pirn_wg_wait(&wg);
-    return 0;
-}
+#include "sleeper.h"
 
 int main(void)
 {
-    return pirn_run(start, NULL);
+    struct timespec t = {.tv_sec = 3, .tv_nsec = 600 * 1000 * 1000};
+    return pirn_run(wait_beside_sleeper, &t);
 }

@@ -7,53 +7,9 @@
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */
-#include <pirn.h>
-#include <string.h>
-#include <unistd.h>
-
-static char neighbour_seen;
-
-static void neighbour(pirn_wg *wg)
-{
-    pirn_wg_wait(wg);
-    neighbour_seen = 1;
-}
-
-/* Not a tail call, and each frame is touched. */
-static __attribute__((noinline)) int deep(int n)
-{
-    volatile char frame[1024];
-    memset((char *)frame, n, sizeof frame);
-    return n == 0 ? frame[1] : deep(n - 1) + frame[n % 1024];
-}
-
-static void overflow(void *arg)
-{
-    ssize_t n;
-    (void)arg;
-    deep(40); /* 48 KB are usable */
-    n = write(1, "deep enough\n", 12);
-    (void)n;
-    deep(10000);
-    _exit(1);
-}
-
-static int start(void *arg)
-{
-    static pirn_wg never;
-    (void)arg;
-    pirn_wg_add(&never, 1);
-    for (int i = 0; i < 100; i++) {
-        pirn_go(neighbour, &never);
-    }
-    if (pirn_spawn(&(pirn_attr){.stack_size = 64 << 10}, overflow, NULL)) {
-        return 3;
-    }
-    pirn_wg_wait(&never);
-    return 4;
-}
+#include "overflow.h"
 
 int main(void)
 {
-    return pirn_run(start, NULL);
+    return pirn_run(overflow_among_neighbours, NULL);
 }

@@ -5,23 +5,9 @@
  */
 #include <sys/resource.h>
 
-#include "stress/recount.h"
+#include "gate.h"
 
 #define GOROUTINES 300
-
-struct outcome {
-    int spawned, refused;
-    at_u32 ran;
-    pirn_wg gate, all;
-};
-
-static void wait_at_gate(void *arg)
-{
-    struct outcome *o = arg;
-    pirn_wg_wait(&o->gate);
-    at_add(&o->ran, 1, RELAXED);
-    pirn_wg_done(&o->all);
-}
 
 static int spawn_many(void *arg)
 {
@@ -29,18 +15,9 @@ static int spawn_many(void *arg)
     struct outcome *o = arg;
     pirn_wg_add(&o->gate, 1);
     for (int i = 0; i < GOROUTINES; i++) {
-        pirn_wg_add(&o->all, 1);
-        int err = pirn_spawn(&(pirn_attr){.stack_size = sizes[i % (int)ARRAY_LEN(sizes)]},
-                             wait_at_gate, o);
-        CHECK(err == 0 || err == -ENOMEM);
-        o->spawned += err == 0;
-        o->refused += err != 0;
-        if (err) {
-            pirn_wg_done(&o->all);
-        }
+        spawn_at_gate(o, &(pirn_attr){.stack_size = sizes[i % (int)ARRAY_LEN(sizes)]});
     }
-    pirn_wg_done(&o->gate);
-    pirn_wg_wait(&o->all);
+    open_gate(o);
     return 1;
 }
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
-#include "stress/recount.h"
+#include "gate.h"
 
 #define MOST 60
 #define GOROUTINES 400
@@ -36,20 +36,6 @@ int munmap(void *addr, size_t size)
 }
 #endif
 
-struct outcome {
-    int spawned, refused;
-    at_u32 ran;
-    pirn_wg gate, all;
-};
-
-static void wait_at_gate(void *arg)
-{
-    struct outcome *o = arg;
-    pirn_wg_wait(&o->gate);
-    at_add(&o->ran, 1, RELAXED);
-    pirn_wg_done(&o->all);
-}
-
 static int spawn_many(void *arg)
 {
     static const size_t sizes[] = {0,       PIRN_STACK_DENSE_2K, 64 << 10, PIRN_STACK_DENSE_8K,
@@ -61,20 +47,12 @@ static int spawn_many(void *arg)
         if ((TEST_ASAN || TEST_TSAN) && size && size < PIRN_STACK_DENSE_8K) {
             size = PIRN_STACK_DENSE_8K;
         }
-        pirn_wg_add(&o->all, 1);
-        int err = pirn_spawn(&(pirn_attr){.stack_size = size, .name = "many"}, wait_at_gate, o);
-        CHECK(err == 0 || err == -ENOMEM);
-        o->spawned += err == 0;
-        o->refused += err != 0;
-        if (err) {
-            pirn_wg_done(&o->all);
-        }
+        spawn_at_gate(o, &(pirn_attr){.stack_size = size, .name = "many"});
         if (i % 16 == 0) {
             pirn_yield();
         }
     }
-    pirn_wg_done(&o->gate);
-    pirn_wg_wait(&o->all);
+    open_gate(o);
     return 1;
 }
 
@@ -140,8 +118,7 @@ static int resize_without_memory(void *arg)
     at_store(&mem_fail_after, 0, RELAXED);
     CHECK_EQ(pirn_procs(40), 2);
     CHECK_EQ(pirn_procs(2), 40);
-    pirn_wg_done(&o->gate);
-    pirn_wg_wait(&o->all);
+    open_gate(o);
     pirn_wg_wait(&wg);
     return 1;
 }

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The search: depth first over all choices, by running the model again and again.
+ *
+ * A choice is a node of the path: which thread goes on, or which value it sees. An execution
+ * follows the path to its end and then takes the first choice at each new node; afterwards the last
+ * node that has something left is moved on.
+ *
+ * Reduction. Operations on a location that only one thread uses, or that nobody writes, commute
+ * with everything and are no points at all (memory.c learns which). Without a bound, sleep sets:
+ * when thread q has been tried at a node, and another is tried then, q sleeps in that subtree until
+ * somebody does what does not commute with q's operation, since up to there q first or q later is
+ * the same. A load that sleeps and is woken by a store has seen all older stores already: it is
+ * tried with new ones only. With a bound on preemptions sleep sets would lose executions (the one
+ * that stands for the others may need more preemptions), so then all are run.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "explorer/explorer.h"
+
+#define PATH_MOST 8192
+
+struct node {
+    bool value; /* else a thread */
+    uint8_t n, cur;
+    uint8_t todo, done, sleep; /* threads */
+    uint8_t fresh[NT];
+};
+static struct node path[PATH_MOST];
+static int depth, length;
+
+/* PCT: threads by priority, lowered at a few random steps. */
+static int pct_priority[NT], pct_steps[8];
+int pct_depth = 3, pct_length = 64;
+
+static uint32_t rand_below(uint32_t n)
+{
+    ex.rand ^= ex.rand << 13;
+    ex.rand ^= ex.rand >> 7;
+    ex.rand ^= ex.rand << 17;
+    return (uint32_t)((ex.rand >> 32) * n >> 32);
+}
+
+static struct node *node_new(void)
+{
+    if (length == PATH_MOST) {
+        model_fail("more than %d choices in one execution", PATH_MOST);
+    }
+    struct node *n = &path[length++];
+    depth = length;
+    return n;
+}
+
+/* --- values ------------------------------------------------------------------------------------ */
+
+/* 0 is the newest store, or success: the ordinary case comes first. */
+int choose_value(int n)
+{
+    int pick = 0;
+    if (ex.strategy == REPLAY) {
+        pick = n > 1 ? replay_value() : 0;
+        if (pick >= n) {
+            model_fail("the replay string does not fit this model");
+        }
+    } else if (n > 1 && ex.strategy != DFS) {
+        pick = (int)rand_below((uint32_t)n * 2); /* one time in two the ordinary case */
+        pick = pick < n ? pick : 0;
+    } else if (n > 1) {
+        if (depth < length) {
+            if (!path[depth].value || path[depth].n != n) {
+                model_fail("not deterministic: another choice than before");
+            }
+            pick = path[depth++].cur;
+        } else {
+            struct node *node = node_new();
+            node->value = true;
+            node->n = (uint8_t)n;
+            node->cur = 0;
+        }
+    }
+    if (n > 1) {
+        log_value(pick);
+    }
+    return pick;
+}
+
+int model_pick(int n)
+{
+    return choose_value(n);
+}
+
+/* --- threads ----------------------------------------------------------------------------------- */
+
+/* Does the order of the two matter? */
+static bool dependent(const struct op *a, const struct op *b)
+{
+    if (a->loc < 0 || b->loc < 0) { /* a fence */
+        return a->sc && b->sc;
+    }
+    if (a->loc != b->loc) {
+        return false;
+    }
+    return a->writes || b->writes || (a->sc && b->sc);
+}
+
+static bool refinable(const struct op *a)
+{
+    return a->kind == OP_ATOMIC && a->site->kind == MODEL_LOAD && !a->sc;
+}
+
+static void wake_sleepers(int chosen)
+{
+    const struct op *op = &ex.threads[chosen].op;
+    for (int q = 0; q < ex.nthreads; q++) {
+        const struct op *other = &ex.threads[q].op;
+        if (!(ex.sleep >> q & 1) || !dependent(op, other)) {
+            continue;
+        }
+        ex.sleep &= (uint8_t) ~(1u << q);
+        if (refinable(other) && op->kind == OP_ATOMIC) {
+            ex.fresh[q] = (uint8_t)ex.locs[other->loc].n;
+        }
+    }
+}
+
+static bool local(const struct op *op)
+{
+    switch (op->kind) {
+    case OP_ATOMIC:
+    case OP_LOCK:
+    case OP_WAKE: return !ex.locs[op->loc].shared;
+    case OP_FENCE: return !op->sc;
+    default: return false;
+    }
+}
+
+static unsigned enabled_set(void)
+{
+    unsigned set = 0;
+    for (int i = 0; i < ex.nthreads; i++) {
+        set |= (unsigned)enabled(&ex.threads[i]) << i;
+    }
+    return set;
+}
+
+static int lowest(unsigned set)
+{
+    return __builtin_ctz(set);
+}
+
+static bool is_end(void)
+{
+    for (int i = 0; i < ex.nthreads; i++) {
+        struct thread *t = &ex.threads[i];
+        if (!t->done && !(t->op.kind == OP_ASLEEP && (ex.model->sleepers >> i & 1))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Nobody can go on by itself: time passes. */
+static unsigned when_time_passes(void)
+{
+    unsigned limited = 0;
+    for (int i = 0; i < ex.nthreads; i++) {
+        struct thread *t = &ex.threads[i];
+        if (!t->done && t->op.kind == OP_PAUSE) {
+            if (++t->spins > 1000) {
+                model_fail("T%d spins for ever: nobody can change what it waits for", i);
+            }
+            t->resume = true;
+            return 1u << i;
+        }
+        if (!t->done && t->op.kind == OP_ASLEEP && t->has_limit) {
+            limited |= 1u << i;
+        }
+    }
+    if (is_end()) {
+        leave_execution(END_DONE);
+    }
+    if (!limited) {
+        model_fail("deadlock: nobody can go on");
+    }
+    return limited;
+}
+
+static int pick_dfs(unsigned can, unsigned first)
+{
+    struct node *node;
+    if (depth < length) {
+        node = &path[depth++];
+        if (node->value || node->n != (uint8_t)can) {
+            model_fail("not deterministic: other threads can go on than before");
+        }
+        ex.sleep = node->sleep | node->done;
+        memcpy(ex.fresh, node->fresh, sizeof ex.fresh);
+        return node->cur;
+    }
+    node = node_new();
+    node->value = false;
+    node->n = (uint8_t)can;
+    node->cur = (uint8_t)(can & first ? lowest(first) : lowest(can));
+    node->todo = (uint8_t)(can & ~(1u << node->cur));
+    node->done = 0;
+    node->sleep = ex.sleep;
+    memcpy(node->fresh, ex.fresh, sizeof ex.fresh);
+    return node->cur;
+}
+
+static int pick_pct(unsigned can)
+{
+    int best = -1;
+    for (int i = 0; i < pct_depth; i++) {
+        if (pct_steps[i] == ex.steps && ex.last >= 0) {
+            pct_priority[ex.last] = -1 - i;
+        }
+    }
+    for (int i = 0; i < ex.nthreads; i++) {
+        if ((can >> i & 1) && (best < 0 || pct_priority[i] > pct_priority[best])) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* In the order of the search: who goes on? */
+static int schedule(void)
+{
+    if (ex.strategy == REPLAY && replay_thread() >= 0) {
+        return replay_thread();
+    }
+    for (int i = 0; i < ex.nthreads; i++) {
+        if (silent(&ex.threads[i])) {
+            return i;
+        }
+    }
+    unsigned can = enabled_set(), last = ex.last >= 0 ? 1u << ex.last : 0;
+    if (can && ex.strategy == REPLAY) {
+        model_fail("the replay string ends here");
+    }
+    if (!can) {
+        can = when_time_passes();
+        if (silent(&ex.threads[lowest(can)])) {
+            return lowest(can);
+        }
+    }
+    bool preempts = can & last;
+    if (ex.bound != MODEL_UNBOUNDED && preempts && ex.preempts >= ex.bound) {
+        can = last;
+    }
+    int pick;
+    if (ex.strategy == RANDOM) {
+        unsigned k = rand_below((uint32_t)__builtin_popcount(can));
+        while (k--) {
+            can &= can - 1;
+        }
+        pick = lowest(can);
+    } else if (ex.strategy == PCT) {
+        pick = pick_pct(can);
+    } else {
+        can &= ~(unsigned)ex.sleep;
+        if (!can) {
+            leave_execution(END_PRUNED);
+        }
+        pick = can & (can - 1) ? pick_dfs(can, last) : lowest(can);
+        if (ex.bound == MODEL_UNBOUNDED) {
+            wake_sleepers(pick);
+        } else {
+            ex.sleep = 0;
+        }
+    }
+    ex.preempts += preempts && pick != ex.last;
+    ex.last = pick;
+    return pick;
+}
+
+/* The current thread has announced its operation, or has ended. Returns when it may go on. */
+void point(void)
+{
+    struct thread *t = &ex.threads[ex.cur];
+    if (ex.end != END_RUNNING) {
+        leave_execution(ex.end);
+    }
+    if (t->done || ex.strategy == REPLAY || !local(&t->op)) {
+        switch_thread(schedule());
+    }
+    if (++ex.steps > STEPS_MOST) {
+        model_fail("more than %d operations: a loop without end?", STEPS_MOST);
+    }
+    if (t->op.kind != OP_ASLEEP && t->op.kind != OP_PAUSE && t->op.kind != OP_START) {
+        log_thread(ex.cur);
+    }
+}
+
+/* --- executions -------------------------------------------------------------------------------- */
+
+static bool backtrack(void)
+{
+    while (length > 0) {
+        struct node *n = &path[length - 1];
+        if (n->value) {
+            if (++n->cur < n->n) {
+                return true;
+            }
+        } else {
+            if (ex.bound == MODEL_UNBOUNDED) {
+                n->done |= (uint8_t)(1u << n->cur);
+            }
+            if (n->todo) {
+                n->cur = (uint8_t)lowest(n->todo);
+                n->todo &= (uint8_t)(n->todo - 1);
+                return true;
+            }
+        }
+        length--;
+    }
+    return false;
+}
+
+/* How much of the tree lies behind us, if all subtrees of a node were the same. */
+static double fraction_done(void)
+{
+    double done = 0, share = 1;
+    for (int i = 0; i < length && share > 1e-9; i++) {
+        struct node *n = &path[i];
+        int all = n->value ? n->n : __builtin_popcount(n->n);
+        int left = n->value ? n->n - n->cur : __builtin_popcount(n->todo) + 1;
+        done += share * (all - left) / all;
+        share /= all;
+    }
+    return done;
+}
+
+static void pct_begin(void)
+{
+    for (int i = 0; i < NT; i++) {
+        pct_priority[i] = (int)rand_below(1000) + 1;
+    }
+    for (int i = 0; i < pct_depth; i++) {
+        pct_steps[i] = (int)rand_below((uint32_t)pct_length);
+    }
+}
+
+static void execution(void)
+{
+    depth = 0;
+    ex.stamp++;
+    ex.nloc = ex.npool = ex.steps = ex.preempts = 0;
+    ex.writes = 0;
+    ex.last = ex.cur = -1;
+    ex.end = END_RUNNING;
+    ex.sleep = 0;
+    memset(ex.fresh, 0, sizeof ex.fresh);
+    memset(ex.sc, 0, sizeof ex.sc);
+    log_begin();
+    plain_begin();
+    if (ex.strategy == PCT) {
+        pct_begin();
+    }
+    if (ex.model->setup) {
+        ex.model->setup();
+    }
+    threads_start();
+    threads_run(ex.strategy == REPLAY && replay_thread() >= 0 ? replay_thread() : 0);
+    ex.cur = -1;
+    ex.operations += (uint64_t)ex.steps;
+    if (ex.end == END_DONE) {
+        ex.executions++;
+        if (ex.model->finish) {
+            ex.model->finish();
+        }
+        plain_end();
+    } else if (ex.end == END_PRUNED) {
+        ex.pruned++;
+    }
+}
+
+/* Until everything has been tried, or progress() ends it. */
+void explore(void)
+{
+    ex.executions = ex.pruned = ex.operations = 0;
+    length = 0;
+    for (uint64_t i = 0;; i++) {
+        execution();
+        if (ex.strategy == REPLAY) {
+            return;
+        }
+        if (ex.strategy == DFS) {
+            if (ex.end == END_RESTART) {
+                length = 0;
+                ex.executions = ex.pruned = ex.operations = 0;
+                continue;
+            }
+            if (!backtrack()) {
+                return;
+            }
+        }
+        if (i % 4096 == 0) {
+            if (!progress(ex.strategy == DFS ? fraction_done() : -1)) {
+                return;
+            }
+        }
+    }
+}

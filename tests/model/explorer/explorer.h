@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the explorer.
+ *
+ *   explore.c  the search: which thread goes on, which store a load sees, what has been tried
+ *   memory.c   C11 memory: histories of stores with views
+ *   thread.c   model threads as coroutines of one kernel thread; locks, futexes, pauses
+ *   plain.c    plain accesses: data races, use after free, leaks
+ *   report.c   failures, replay strings, traces, sites
+ *   main.c     options, the loop over models
+ *   os.c       os.h on top of all this: the explorer is a port of pirn
+ *
+ * An operation is announced (thread.op), then point() decides who goes on; a thread that is chosen
+ * carries out what it announced and runs to its next operation. So the search sees the next
+ * operation of every thread before it decides.
+ */
+#ifndef TESTS_MODEL_EXPLORER_H
+#define TESTS_MODEL_EXPLORER_H
+
+#include "explorer/model.h"
+
+#define NT MODEL_THREADS
+#define NL 128          /* locations in one execution */
+#define NMSG 255        /* stores to one location */
+#define STEPS_MOST 4000 /* operations in one execution */
+#define STACK_SIZE (64 * 1024)
+
+/* What a thread has seen: of each location the newest store, of each thread its time. The times
+ * are happens-before; the locations may be ahead of it, by SC fences. */
+struct view {
+    uint8_t loc[NL];
+    uint16_t clk[NT];
+};
+
+struct msg { /* a store */
+    uint64_t value;
+    struct view view; /* what an acquire load of it sees */
+};
+
+struct loc { /* an atomic variable, a lock or a futex, by its address */
+    const volatile void *addr;
+    unsigned size;
+    int n, base; /* stores are base .. n-1 */
+    uint16_t msg[NMSG + 1];
+    int holder;       /* of a lock, or -1 */
+    struct view view; /* of a lock: what its last holder saw; of a futex: what its users saw */
+    uint16_t atomic_clk[NT], atomic_write_clk[NT]; /* last atomic access of each thread */
+    uint8_t users, writers;                        /* threads */
+    bool shared, plainly_written;
+};
+
+enum op_kind { OP_START, OP_ATOMIC, OP_FENCE, OP_LOCK, OP_WAIT, OP_WAKE, OP_ASLEEP, OP_PAUSE };
+
+struct op {
+    enum op_kind kind;
+    const struct model_site *site; /* of OP_ATOMIC and OP_FENCE */
+    void *pc;                      /* of the others: who called */
+    int loc;                       /* or -1 */
+    bool writes, sc;
+};
+
+struct thread {
+    void *sp;
+    struct op op;
+    bool done, woken, resume;
+    bool has_limit;         /* OP_ASLEEP: a deadline */
+    int spurious, timeouts; /* so many so far */
+    int spins;              /* pauses since its last write */
+    bool stale;             /* a load since the last pause was not of the newest store */
+    uint32_t writes_at_pause;
+    int64_t clock;
+    struct view cur, acq, rel; /* seen; seen by an acquire fence; published by relaxed stores */
+    uint64_t tls[4];
+    char *stack;
+};
+
+enum strategy { DFS, RANDOM, PCT, REPLAY };
+enum end { END_RUNNING, END_DONE, END_PRUNED, END_RESTART };
+
+struct explorer {
+    struct model *model;
+    enum strategy strategy;
+    int bound; /* of preemptions, or MODEL_UNBOUNDED: then sleep sets are on */
+    bool trace;
+    /* this execution */
+    struct thread threads[NT];
+    int nthreads, cur; /* -1: setup or finish */
+    enum end end;
+    struct loc locs[NL];
+    int nloc;
+    struct msg pool[STEPS_MOST + NL];
+    int npool;
+    uint8_t sc[NL]; /* of each location the store that SC operations and fences must see */
+    int steps, preempts, last;
+    uint32_t writes, stamp;
+    uint8_t sleep;     /* threads whose next operation has been explored from here already */
+    uint8_t fresh[NT]; /* ... but for loads of stores from this one on */
+    /* the search */
+    uint64_t executions, pruned, operations;
+    uint64_t rand;
+};
+extern struct explorer ex;
+
+/* explore.c */
+void point(void);
+int choose_value(int n);
+void explore(void);
+
+/* memory.c */
+int loc_of(const volatile void *addr, unsigned size);
+void view_join(struct view *a, const struct view *b);
+struct loc *loc_known(const volatile void *addr); /* or NULL */
+
+/* thread.c */
+void threads_start(void);
+void threads_run(int first);
+bool enabled(const struct thread *t);
+bool silent(const struct thread *t);
+_Noreturn void leave_execution(enum end end);
+void switch_thread(int to);
+
+/* plain.c */
+void plain_begin(void);
+void plain_end(void);
+void plain_check_atomic(struct loc *l, bool writes);
+
+/* report.c */
+void log_begin(void);
+void log_thread(int t);
+void log_value(int v);
+int replay_thread(void); /* -1 at the end of the string */
+int replay_value(void);
+void replay_parse(const char *s);
+void trace_op(const struct op *op, const char *what, uint64_t value, int behind);
+const char *order_name(int order);
+extern char **report_argv;
+
+/* main.c */
+double seconds_now(void);
+bool progress(double fraction); /* false: stop here */
+
+#endif

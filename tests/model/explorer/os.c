@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * os.h and the fatal errors as the explorer sees them. Locks are in lock.c, which a model leaves out
+ * to look at the real ones.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/fatal.h"
+#include "explorer/explorer.h"
+#include "os/os.h"
+
+/* --- time: passes by being looked at, for each thread on its own ---------------------------------- */
+
+#define TICK 5000
+
+int64_t now_ns(void)
+{
+    static int64_t outside;
+    return ex.cur < 0 ? (outside += TICK) : (ex.threads[ex.cur].clock += TICK);
+}
+
+/* --- threads ------------------------------------------------------------------------------------- */
+
+bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
+{
+    bool in_time = model_futex_wait(&word->v, value, deadline != INT64_MAX);
+    if (!in_time && ex.threads[ex.cur].clock < deadline) {
+        ex.threads[ex.cur].clock = deadline;
+    }
+    return in_time;
+}
+
+void futex_wake(const at_u32 *word, int n)
+{
+    if (ex.cur >= 0) {
+        model_futex_wake(&word->v, n);
+    }
+}
+
+void thread_yield(void)
+{
+    model_pause();
+}
+
+/* --- memory -------------------------------------------------------------------------------------- */
+
+void *mem_map(size_t size)
+{
+    return model_calloc(1, size);
+}
+
+void mem_unmap(void *addr, size_t size)
+{
+    (void)size;
+    model_free(addr);
+}
+
+void mem_huge(void *addr, size_t size)
+{
+    (void)addr;
+    (void)size;
+}
+
+/* --- the ends of the process --------------------------------------------------------------------- */
+
+#define FAIL(name, what)                                                                           \
+    void name(const char *format, ...)                                                             \
+    {                                                                                              \
+        char text[300];                                                                            \
+        va_list ap;                                                                                \
+        va_start(ap, format);                                                                      \
+        vsnprintf(text, sizeof text, format, ap);                                                  \
+        va_end(ap);                                                                                \
+        model_fail("%s: %s", what, text);                                                          \
+    }
+FAIL(throw, "throw")
+FAIL(fatal, "fatal error")
+FAIL(misuse, "panic")
+
+void say(const char *format, ...)
+{
+    (void)format;
+}
