@@ -11,9 +11,10 @@
  */
 #include "sched/sched.h"
 
-#define ROUNDS 4
+#define ROUNDS (PIRN_SMALL ? 2 : 4)
 #define RUNNEXT_WAIT 3000 /* ns */
 #define SPIN_MOST 10000   /* ns: longer costs more than it saves when CPUs are few */
+#define SPIN_PAUSES (PIRN_SMALL ? 1 : 8)
 
 static uint32_t gcd(uint32_t a, uint32_t b)
 {
@@ -118,7 +119,7 @@ static struct g *spin(struct m *mp)
         return NULL;
     }
     for (int64_t until = now_ns() + SPIN_MOST; now_ns() < until;) {
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < SPIN_PAUSES; i++) {
             at_pause();
         }
         if (at_load(&mp->stop, RELAXED)) {

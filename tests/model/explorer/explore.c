@@ -7,12 +7,21 @@
  * node that has something left is moved on.
  *
  * Reduction. Operations on a location that only one thread uses, or that nobody writes, commute
- * with everything and are no points at all (memory.c learns which). Without a bound, sleep sets:
- * when thread q has been tried at a node, and another is tried then, q sleeps in that subtree until
- * somebody does what does not commute with q's operation, since up to there q first or q later is
- * the same. A load that sleeps and is woken by a store has seen all older stores already: it is
- * tried with new ones only. With a bound on preemptions sleep sets would lose executions (the one
- * that stands for the others may need more preemptions), so then all are run.
+ * with everything and are no points at all (memory.c learns which). Without a bound on preemptions
+ * there is more:
+ *
+ * - Dynamic partial order reduction: at a node only one thread is tried at first. When a later
+ *   event does not commute with an earlier one of another thread, and nothing in between orders the
+ *   two, the node of the earlier one must try the other order too. A load is not tried before a
+ *   store, since it may see what was there before; so it is ordered only after the store it sees.
+ * - Sleep sets: when thread q has been tried at a node, and another is tried then, q sleeps in that
+ *   subtree until somebody does what does not commute with q's operation, since up to there q first
+ *   or q later is the same. A load that sleeps and is woken by a store has seen all older stores
+ *   already: it is tried with new ones only (fresh).
+ * - Of two stores of one value a load sees the older one only, if that tells less (memory.c).
+ *
+ * With a bound these would lose executions: the one that stands for the others may need more
+ * preemptions. So then all are run.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -22,8 +31,8 @@
 #define PATH_MOST 8192
 
 struct node {
-    bool value; /* else a thread */
-    uint8_t n, cur;
+    bool value;                /* else a thread */
+    uint8_t n, cur;            /* of values; of threads n is the set that can go on */
     uint8_t todo, done, sleep; /* threads */
     uint8_t fresh[NT];
 };
@@ -55,15 +64,10 @@ static struct node *node_new(void)
 /* --- values ------------------------------------------------------------------------------------ */
 
 /* 0 is the newest store, or success: the ordinary case comes first. */
-int choose_value(int n)
+int choose(int n)
 {
     int pick = 0;
-    if (ex.strategy == REPLAY) {
-        pick = n > 1 ? replay_value() : 0;
-        if (pick >= n) {
-            model_fail("the replay string does not fit this model");
-        }
-    } else if (n > 1 && ex.strategy != DFS) {
+    if (n > 1 && ex.strategy != DFS) {
         pick = (int)rand_below((uint32_t)n * 2); /* one time in two the ordinary case */
         pick = pick < n ? pick : 0;
     } else if (n > 1) {
@@ -79,6 +83,19 @@ int choose_value(int n)
             node->cur = 0;
         }
     }
+    return pick;
+}
+
+int choose_value(int n)
+{
+    if (n > 1 && ex.strategy == REPLAY) {
+        int pick = replay_value();
+        if (pick >= n) {
+            model_fail("the replay string does not fit this model");
+        }
+        return pick;
+    }
+    int pick = choose(n);
     if (n > 1) {
         log_value(pick);
     }
@@ -91,6 +108,11 @@ int model_pick(int n)
 }
 
 /* --- threads ----------------------------------------------------------------------------------- */
+
+static int lowest(unsigned set)
+{
+    return __builtin_ctz(set);
+}
 
 /* Does the order of the two matter? */
 static bool dependent(const struct op *a, const struct op *b)
@@ -124,6 +146,116 @@ static void wake_sleepers(int chosen)
     }
 }
 
+/* --- events, and which orders of them must be tried -------------------------------------------------- */
+
+struct event {
+    int node;  /* where its thread was chosen, or -1: there was no choice */
+    int index; /* among all */
+    bool atomic;
+    uint16_t events[NT]; /* what comes before it, and itself */
+};
+static struct event events[NT][STEPS_MOST + 2]; /* of each thread, from 1 */
+static int nevents;
+static uint16_t last_fence[NT], last_sc[NT];
+
+void events_join(uint16_t *a, const uint16_t *b)
+{
+    for (int i = 0; i < NT; i++) {
+        a[i] = a[i] > b[i] ? a[i] : b[i];
+    }
+}
+
+static uint16_t later(uint16_t a, uint16_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Number of q's last event that does not commute with op. */
+static uint16_t last_dependent(const struct op *op, int q)
+{
+    uint16_t last = op->sc ? last_fence[q] : 0;
+    if (op->loc < 0) {
+        return op->sc ? later(last, last_sc[q]) : 0;
+    }
+    const struct loc *l = &ex.locs[op->loc];
+    last = later(last, l->last_write[q]);
+    return op->writes || op->sc ? later(last, l->last_read[q]) : last;
+}
+
+/* p's next operation must be tried before event e of another thread too: at e's node somebody goes
+ * on by whom that may come about. */
+static void try_before(const struct event *e, int p)
+{
+    if (e->node < 0) {
+        return;
+    }
+    struct node *node = &path[e->node];
+    const uint16_t *before = ex.threads[p].events;
+    unsigned can = node->n, known = (unsigned)(node->done | node->todo | 1u << node->cur), by = 0;
+    for (int r = 0; r < ex.nthreads; r++) {
+        bool helps = r == p;
+        for (uint16_t k = before[r]; !helps && k > 0 && events[r][k].index > e->index; k--) {
+            helps = true;
+        }
+        by |= (unsigned)helps << r;
+    }
+    if (by & (known | node->sleep)) {
+        return;
+    }
+    by &= can;
+    node->todo |= (uint8_t)(by ? (by >> p & 1 ? 1u << p : 1u << lowest(by)) : can & ~known);
+}
+
+/* p's operation is about to be carried out. */
+static void note_event(int p, int node)
+{
+    struct thread *t = &ex.threads[p];
+    const struct op *op = &t->op;
+    bool load = refinable(op) && t->spins < SPINS_BLIND;
+    uint16_t deps[NT];
+    for (int q = 0; q < ex.nthreads; q++) {
+        deps[q] = q == p ? 0 : last_dependent(op, q);
+        if (load && events[q][deps[q]].atomic) {
+            deps[q] = 0; /* event_saw() */
+        }
+        if (deps[q] > t->events[q]) {
+            try_before(&events[q][deps[q]], p);
+        }
+    }
+    for (int q = 0; q < ex.nthreads; q++) {
+        if (deps[q]) {
+            events_join(t->events, events[q][deps[q]].events);
+        }
+    }
+    uint16_t number = ++t->events[p];
+    struct event *e = &events[p][number];
+    e->node = node;
+    e->index = nevents++;
+    e->atomic = op->kind == OP_ATOMIC;
+    memcpy(e->events, t->events, sizeof e->events);
+    if (op->loc >= 0) {
+        struct loc *l = &ex.locs[op->loc];
+        (op->writes ? l->last_write : l->last_read)[p] = number;
+        if (op->sc) {
+            last_sc[p] = number;
+        }
+    } else if (op->sc) {
+        last_fence[p] = number;
+    }
+}
+
+/* The load that was just carried out has seen this store. */
+void event_saw(const struct msg *m)
+{
+    struct thread *t = &ex.threads[ex.cur];
+    if (m->event && m->by != ex.cur) {
+        events_join(t->events, events[m->by][m->event].events);
+        memcpy(events[ex.cur][t->events[ex.cur]].events, t->events, sizeof t->events);
+    }
+}
+
+/* --- who goes on ---------------------------------------------------------------------------------------- */
+
 static bool local(const struct op *op)
 {
     switch (op->kind) {
@@ -144,11 +276,6 @@ static unsigned enabled_set(void)
     return set;
 }
 
-static int lowest(unsigned set)
-{
-    return __builtin_ctz(set);
-}
-
 static bool is_end(void)
 {
     for (int i = 0; i < ex.nthreads; i++) {
@@ -160,30 +287,45 @@ static bool is_end(void)
     return true;
 }
 
-/* Nobody can go on by itself: time passes. */
+/* Nobody can go on by itself: time passes. Who pauses looks again a few times; then deadlines come. */
 static unsigned when_time_passes(void)
 {
-    unsigned limited = 0;
+    unsigned limited = 0, pausing = 0;
     for (int i = 0; i < ex.nthreads; i++) {
         struct thread *t = &ex.threads[i];
-        if (!t->done && t->op.kind == OP_PAUSE) {
-            if (++t->spins > 1000) {
-                model_fail("T%d spins for ever: nobody can change what it waits for", i);
+        if (t->done) {
+            continue;
+        }
+        if (t->op.kind == OP_PAUSE) {
+            if (t->looked_again++ < LOOK_AGAIN) {
+                t->resume = true;
+                return 1u << i;
             }
-            t->resume = true;
-            return 1u << i;
+            pausing |= 1u << i;
         }
-        if (!t->done && t->op.kind == OP_ASLEEP && t->has_limit) {
-            limited |= 1u << i;
-        }
+        limited |= (unsigned)(t->op.kind == OP_ASLEEP && t->has_limit) << i;
     }
-    if (is_end()) {
-        leave_execution(END_DONE);
+    if (limited) {
+        return limited;
     }
-    if (!limited) {
+    if (pausing) {
+        model_fail("T%d spins for ever: nobody can change what it waits for", lowest(pausing));
+    }
+    if (!is_end()) {
         model_fail("deadlock: nobody can go on");
     }
-    return limited;
+    leave_execution(END_DONE);
+}
+
+/* Whoever may time out or wake for no reason: a wake takes that possibility away, and with it the
+ * event that would have shown the race. So it is tried everywhere. */
+static unsigned may_stop_sleeping(void)
+{
+    unsigned set = 0;
+    for (int i = 0; i < ex.nthreads; i++) {
+        set |= (unsigned)(ex.threads[i].op.kind == OP_ASLEEP) << i;
+    }
+    return set;
 }
 
 static int pick_dfs(unsigned can, unsigned first)
@@ -203,6 +345,9 @@ static int pick_dfs(unsigned can, unsigned first)
     node->n = (uint8_t)can;
     node->cur = (uint8_t)(can & first ? lowest(first) : lowest(can));
     node->todo = (uint8_t)(can & ~(1u << node->cur));
+    if (ex.bound == MODEL_UNBOUNDED) {
+        node->todo &= (uint8_t)may_stop_sleeping();
+    }
     node->done = 0;
     node->sleep = ex.sleep;
     memcpy(node->fresh, ex.fresh, sizeof ex.fresh);
@@ -264,9 +409,11 @@ static int schedule(void)
         if (!can) {
             leave_execution(END_PRUNED);
         }
-        pick = can & (can - 1) ? pick_dfs(can, last) : lowest(can);
+        bool choice = can & (can - 1);
+        pick = choice ? pick_dfs(can, last) : lowest(can);
         if (ex.bound == MODEL_UNBOUNDED) {
             wake_sleepers(pick);
+            note_event(pick, choice ? depth - 1 : -1);
         } else {
             ex.sleep = 0;
         }
@@ -354,6 +501,9 @@ static void execution(void)
     ex.sleep = 0;
     memset(ex.fresh, 0, sizeof ex.fresh);
     memset(ex.sc, 0, sizeof ex.sc);
+    memset(last_fence, 0, sizeof last_fence);
+    memset(last_sc, 0, sizeof last_sc);
+    nevents = 0;
     log_begin();
     plain_begin();
     if (ex.strategy == PCT) {

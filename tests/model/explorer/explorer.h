@@ -23,6 +23,8 @@
 #define NL 128          /* locations in one execution */
 #define NMSG 255        /* stores to one location */
 #define STEPS_MOST 4000 /* operations in one execution */
+#define SPINS_BLIND 2   /* pauses after which a load sees the newest store only */
+#define LOOK_AGAIN 8    /* for a thread that pauses, when nobody else can go on */
 #define STACK_SIZE (64 * 1024)
 
 /* What a thread has seen: of each location the newest store, of each thread its time. The times
@@ -35,6 +37,7 @@ struct view {
 struct msg { /* a store */
     uint64_t value;
     struct view view; /* what an acquire load of it sees */
+    int by, event;    /* the thread, and the number of its event; 0: none */
 };
 
 struct loc { /* an atomic variable, a lock or a futex, by its address */
@@ -45,6 +48,8 @@ struct loc { /* an atomic variable, a lock or a futex, by its address */
     int holder;       /* of a lock, or -1 */
     struct view view; /* of a lock: what its last holder saw; of a futex: what its users saw */
     uint16_t atomic_clk[NT], atomic_write_clk[NT]; /* last atomic access of each thread */
+    uint16_t last_read[NT], last_write[NT];        /* number of the last event of each thread */
+    uint16_t events[NT];                           /* of a lock: those before its release */
     uint8_t users, writers;                        /* threads */
     bool shared, plainly_written;
 };
@@ -66,9 +71,11 @@ struct thread {
     bool has_limit;         /* OP_ASLEEP: a deadline */
     int spurious, timeouts; /* so many so far */
     int spins;              /* pauses since its last write */
-    bool stale;             /* a load since the last pause was not of the newest store */
+    int looked_again;
+    bool stale; /* a load since the last pause was not of the newest store */
     uint32_t writes_at_pause;
     int64_t clock;
+    uint16_t events[NT];       /* of each thread the events that must come before its next one */
     struct view cur, acq, rel; /* seen; seen by an acquire fence; published by relaxed stores */
     uint64_t tls[4];
     char *stack;
@@ -103,8 +110,11 @@ extern struct explorer ex;
 
 /* explore.c */
 void point(void);
-int choose_value(int n);
+int choose(int n);       /* of n possibilities */
+int choose_value(int n); /* the same, logged for the replay */
 void explore(void);
+void events_join(uint16_t *a, const uint16_t *b);
+void event_saw(const struct msg *m);
 
 /* memory.c */
 int loc_of(const volatile void *addr, unsigned size);
@@ -118,6 +128,7 @@ bool enabled(const struct thread *t);
 bool silent(const struct thread *t);
 _Noreturn void leave_execution(enum end end);
 void switch_thread(int to);
+bool is_thread_local(const volatile void *addr);
 
 /* plain.c */
 void plain_begin(void);
@@ -133,6 +144,7 @@ int replay_value(void);
 void replay_parse(const char *s);
 void trace_op(const struct op *op, const char *what, uint64_t value, int behind);
 const char *order_name(int order);
+const char *place_of(void *pc);
 extern char **report_argv;
 
 /* main.c */

@@ -17,7 +17,7 @@ extern struct model_site __start_model_sites[], __stop_model_sites[];
 static struct model *models;
 static struct {
     const char *model, *bound, *replay;
-    bool quick, list, sites;
+    bool quick, list, sites, outcomes;
     enum strategy strategy;
     double seconds;      /* the most for one model; 0: as long as it takes */
     uint64_t executions; /* the same by number */
@@ -43,24 +43,25 @@ double seconds_now(void)
 
 /* --- outcomes of litmus tests ------------------------------------------------------------------- */
 
-#define OUTCOMES 64
-static char seen[OUTCOMES][32];
+#define OUTCOMES 8192
+#define OUTCOME_SIZE 64
+static char seen[OUTCOMES][OUTCOME_SIZE]; /* sorted */
 static int nseen;
 
-/* Keeps the set sorted. */
 void model_outcome(const char *format, ...)
 {
-    char text[32];
+    char text[OUTCOME_SIZE];
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    int at = 0;
-    while (at < nseen && strcmp(seen[at], text) < 0) {
-        at++;
-    }
-    if (at < nseen && !strcmp(seen[at], text)) {
-        return;
+    int at = 0, end = nseen;
+    while (at < end) {
+        int middle = (at + end) / 2, order = strcmp(seen[middle], text);
+        if (order == 0) {
+            return;
+        }
+        *(order < 0 ? &at : &end) = order < 0 ? middle + 1 : middle;
     }
     if (nseen == OUTCOMES) {
         model_fail("more than %d outcomes", OUTCOMES);
@@ -70,12 +71,21 @@ void model_outcome(const char *format, ...)
     nseen++;
 }
 
+static void print_outcomes(const struct model *m)
+{
+    printf("%s: outcomes%s:", m->name, cut ? ", not all" : "");
+    for (int i = 0; i < nseen; i++) {
+        printf(" %s", seen[i]);
+    }
+    putchar('\n');
+}
+
 static bool outcomes_right(const struct model *m)
 {
-    static char all[OUTCOMES * 32];
-    all[0] = '\0';
+    static char all[OUTCOMES * OUTCOME_SIZE];
+    char *end = all;
     for (int i = 0; i < nseen; i++) {
-        strcat(strcat(all, i ? " " : ""), seen[i]);
+        end += sprintf(end, i ? " %s" : "%s", seen[i]);
     }
     if (strcmp(all, m->outcomes)) {
         printf("%s: other outcomes than expected\n  expected: %s\n  seen:     %s\n", m->name,
@@ -135,10 +145,12 @@ static void explain(const struct model *m)
     if (isatty(STDERR_FILENO)) {
         fprintf(stderr, "\r\033[K");
     }
-    printf("%-28s %d threads  %-14s %14s executions %14s cut short %6.0f k/s %7.1f s%s\n", m->name,
-           ex.nthreads, how, grouped(ex.executions, n), grouped(ex.pruned, p),
-           (double)(ex.executions + ex.pruned) / (time + 1e-9) / 1000, time,
-           cut && ex.strategy == DFS ? "  (not all)" : "");
+    double all = (double)(ex.executions + ex.pruned);
+    printf(
+        "%-32s %d threads  %-14s %12s executions %12s cut short %4.0f steps %5.0f k/s %6.1f s%s\n",
+        m->name, ex.nthreads, how, grouped(ex.executions, n), grouped(ex.pruned, p),
+        (double)ex.operations / all, all / (time + 1e-9) / 1000, time,
+        cut && ex.strategy == DFS ? "  (not all)" : "");
     fflush(stdout);
 }
 
@@ -160,6 +172,9 @@ static bool run_here(struct model *m)
         return true;
     }
     explain(m);
+    if (opt.outcomes) {
+        print_outcomes(m);
+    }
     return !m->outcomes || ex.strategy != DFS || outcomes_right(m);
 }
 
@@ -255,6 +270,7 @@ static void usage(void)
            "--random SEED      random executions, for --seconds\n"
            "--pct SEED         random priorities with a few changes, for --seconds\n"
            "--replay STRING    one execution, with a trace; needs --model\n"
+           "--outcomes         all that model_outcome() was told\n"
            "--sites            the atomic operations in the sources\n"
            "--weaken SITE=ORDER[/FAIL]\n");
 }
@@ -272,6 +288,8 @@ int main(int argc, char **argv)
             opt.quick = true;
         } else if (!strcmp(argv[i], "--sites")) {
             opt.sites = true;
+        } else if (!strcmp(argv[i], "--outcomes")) {
+            opt.outcomes = true;
         } else if (!strcmp(argv[i], "--model")) {
             opt.model = next, i++;
         } else if (!strcmp(argv[i], "--bound")) {

@@ -98,6 +98,8 @@ static void push(struct loc *l, uint64_t value, const struct view *view)
     struct msg *m = &ex.pool[ex.npool];
     l->msg[l->n++] = (uint16_t)ex.npool++;
     m->value = value;
+    m->by = ex.cur;
+    m->event = 0;
     m->view = *view;
 }
 
@@ -115,6 +117,9 @@ static struct loc *loc_new(const volatile void *addr, unsigned size)
     l->view = nothing;
     memset(l->atomic_clk, 0, sizeof l->atomic_clk);
     memset(l->atomic_write_clk, 0, sizeof l->atomic_write_clk);
+    memset(l->last_read, 0, sizeof l->last_read);
+    memset(l->last_write, 0, sizeof l->last_write);
+    memset(l->events, 0, sizeof l->events);
     l->users = l->writers = 0;
     l->shared = is_shared(addr, false);
     l->plainly_written = false;
@@ -208,6 +213,7 @@ static void put(struct thread *t, struct loc *l, int i, uint64_t value, int orde
         view_join(&w, base);
     }
     push(l, value, &w);
+    ex.pool[l->msg[idx]].event = t->events[ex.cur];
     memory_put(l->addr, l->size, value);
     if (order == SEQ_CST) {
         ex.sc[i] = (uint8_t)idx;
@@ -216,15 +222,68 @@ static void put(struct thread *t, struct loc *l, int i, uint64_t value, int orde
     t->spins = 0;
 }
 
+static bool view_within(const struct view *a, const struct view *b)
+{
+    bool within = true;
+    for (int i = 0; i < NL; i++) {
+        within &= a->loc[i] <= b->loc[i];
+    }
+    for (int i = 0; i < NT; i++) {
+        within &= a->clk[i] <= b->clk[i];
+    }
+    return within;
+}
+
+/* An older store of the same value that tells less: whatever can happen after store j has been seen
+ * can happen after that one too. */
+static bool subsumed(const struct loc *l, int lo, int j)
+{
+    const struct msg *m = &ex.pool[l->msg[j]];
+    for (int i = lo; i < j; i++) {
+        const struct msg *older = &ex.pool[l->msg[i]];
+        if (older->value == m->value && view_within(&older->view, &m->view)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which of the stores from lo on does a load see? */
+static int choose_store(const struct loc *l, int lo, bool sc)
+{
+    int newest = l->n - 1, can[NMSG], n = 0, from = lo;
+    if (newest == lo) {
+        return newest;
+    }
+    if (ex.strategy == REPLAY) {
+        return newest - replay_value();
+    }
+    bool reduce = ex.strategy == DFS && ex.bound == MODEL_UNBOUNDED;
+    if (ex.fresh[ex.cur] > lo) {
+        from = ex.fresh[ex.cur];
+    }
+    for (int k = newest; k >= from; k--) {
+        if (!reduce || sc || !subsumed(l, lo, k)) {
+            can[n++] = k;
+        }
+    }
+    if (n == 0) {
+        leave_execution(END_PRUNED);
+    }
+    int idx = can[choose(n)];
+    log_value(newest - idx);
+    return idx;
+}
+
 static uint64_t do_load(struct thread *t, struct loc *l, int i, int order)
 {
-    int lo = oldest_visible(t, l, i, order), newest = l->n - 1;
-    if (ex.fresh[ex.cur] > lo) {
-        lo = ex.fresh[ex.cur];
-    }
+    int newest = l->n - 1;
     /* Who spins sees what is new in the end. */
-    int idx = newest - (t->spins >= 2 ? 0 : choose_value(newest - lo + 1));
+    int idx = t->spins >= SPINS_BLIND
+                  ? newest
+                  : choose_store(l, oldest_visible(t, l, i, order), order == SEQ_CST);
     uint64_t v = see(t, l, i, idx, order);
+    event_saw(&ex.pool[l->msg[idx]]);
     trace_op(&t->op, "", v, newest - idx);
     return v;
 }
@@ -269,7 +328,7 @@ static uint64_t do_cas(struct thread *t, struct loc *l, int i, const struct mode
             can[n++] = k;
         }
     }
-    int pick = can[t->spins >= 2 ? 0 : choose_value(n)];
+    int pick = can[t->spins >= SPINS_BLIND ? 0 : choose_value(n)];
     if (pick >= 0) {
         *ok = false;
         uint64_t v = see(t, l, i, pick, s->fail_order);
@@ -443,7 +502,9 @@ void model_futex_wake(const volatile void *addr, int n)
         if (k == 0) {
             break;
         }
-        ex.threads[asleep[choose_value(k)]].woken = true;
+        struct thread *s = &ex.threads[asleep[choose_value(k)]];
+        s->woken = true;
+        events_join(s->events, t->events);
     }
     trace_op(&t->op, "wakes ", woken, 0);
     t->cur.clk[ex.cur]++;
@@ -466,6 +527,7 @@ void model_lock(void *addr)
     point();
     l->holder = ex.cur;
     view_join(&t->cur, &l->view);
+    events_join(t->events, l->events);
     trace_op(&t->op, "", 0, 0);
 }
 
@@ -482,6 +544,7 @@ void model_unlock(void *addr)
     }
     l->holder = -1;
     view_join(&l->view, &t->cur);
+    events_join(l->events, t->events);
     ex.writes++;
     t->cur.clk[ex.cur]++;
 }

@@ -22,6 +22,7 @@ static struct shadow {
     const volatile void *addr;
     uint32_t stamp;
     uint16_t read[NT], write[NT];
+    void *read_pc[NT], *write_pc[NT];
 } shadows[SHADOWS];
 static uint16_t used[SHADOWS]; /* those of this execution */
 static int nused;
@@ -61,34 +62,45 @@ static int unordered(const uint16_t *times)
     return -1;
 }
 
-static void race(int other, const char *what, const volatile void *addr, const char *before)
+static const char *place(void *pc, char *buf)
 {
+    sprintf(buf, "%s", pc ? place_of(pc) : "an atomic operation");
+    return buf;
+}
+
+/* other: the thread whose access is not ordered before ours, or -1. */
+static void race(int other, const char *what, void *pc, const char *before, void *const *before_pcs)
+{
+    char here[80], there[80];
     if (other >= 0) {
-        model_fail("data race: T%d %s %p, not ordered after T%d's %s", ex.cur, what,
-                   (const void *)(uintptr_t)addr, other, before);
+        model_fail("data race: T%d %s at %s, not ordered after T%d's %s at %s", ex.cur, what,
+                   place(pc, here), other, before,
+                   place(before_pcs ? before_pcs[other] : NULL, there));
     }
 }
 
 static void heap_check(const volatile void *addr);
 
 static inline __attribute__((always_inline)) void access_plain(const volatile void *addr,
-                                                               bool writes)
+                                                               bool writes, void *pc)
 {
-    if (ex.cur < 0 || ex.end != END_RUNNING) {
+    if (ex.cur < 0 || ex.end != END_RUNNING || is_thread_local(addr)) {
         return;
     }
     heap_check(addr);
     struct shadow *s = shadow_of(addr, true);
-    race(unordered(s->write), writes ? "writes" : "reads", addr, "write");
+    const char *what = writes ? "writes" : "reads";
+    race(unordered(s->write), what, pc, "write", s->write_pc);
     if (writes) {
-        race(unordered(s->read), "writes", addr, "read");
+        race(unordered(s->read), what, pc, "read", s->read_pc);
     }
     (writes ? s->write : s->read)[ex.cur] = ex.threads[ex.cur].cur.clk[ex.cur];
+    (writes ? s->write_pc : s->read_pc)[ex.cur] = pc;
     struct loc *l = loc_known(addr);
     if (unlikely(l != NULL)) { /* an atomic variable, used plainly */
-        race(unordered(l->atomic_write_clk), writes ? "writes" : "reads", addr, "atomic write");
+        race(unordered(l->atomic_write_clk), what, pc, "atomic write", NULL);
         if (writes) {
-            race(unordered(l->atomic_clk), "writes", addr, "atomic access");
+            race(unordered(l->atomic_clk), what, pc, "atomic access", NULL);
             l->plainly_written = true;
         }
     }
@@ -100,9 +112,9 @@ void plain_check_atomic(struct loc *l, bool writes)
     uint16_t now = ex.threads[ex.cur].cur.clk[ex.cur];
     heap_check(l->addr);
     if (s) {
-        race(unordered(s->write), "operates on", l->addr, "plain write");
+        race(unordered(s->write), "operates atomically", NULL, "plain write", s->write_pc);
         if (writes) {
-            race(unordered(s->read), "writes atomically", l->addr, "plain read");
+            race(unordered(s->read), "writes atomically", NULL, "plain read", s->read_pc);
         }
     }
     l->atomic_clk[ex.cur] = now;
@@ -172,6 +184,7 @@ void *model_aligned_alloc(size_t align, size_t size)
 
 void model_free(void *p)
 {
+    void *pc = __builtin_return_address(0);
     size_t at = (size_t)((char *)p - heap) / GRAIN;
     if (!p) {
         return;
@@ -196,14 +209,14 @@ void model_free(void *p)
         struct shadow *s = &shadows[used[i]];
         const volatile char *a = s->addr;
         if (a >= (char *)p && a < end) {
-            race(unordered(s->write), "frees", a, "write");
-            race(unordered(s->read), "frees", a, "read");
+            race(unordered(s->write), "frees", pc, "write", s->write_pc);
+            race(unordered(s->read), "frees", pc, "read", s->read_pc);
         }
     }
     for (int i = 0; i < ex.nloc; i++) {
         const volatile char *a = ex.locs[i].addr;
         if (a >= (char *)p && a < end) {
-            race(unordered(ex.locs[i].atomic_clk), "frees", a, "atomic access");
+            race(unordered(ex.locs[i].atomic_clk), "frees", pc, "atomic access", NULL);
         }
     }
 }
@@ -223,7 +236,7 @@ void plain_end(void)
     void name(void *addr);                                                                         \
     void name(void *addr)                                                                          \
     {                                                                                              \
-        access_plain(addr, writes);                                                                \
+        access_plain(addr, writes, __builtin_return_address(0));                                   \
     }
 HOOK(__tsan_read1, false)
 HOOK(__tsan_read2, false)
@@ -242,22 +255,22 @@ HOOK(__tsan_unaligned_write2, true)
 HOOK(__tsan_unaligned_write4, true)
 HOOK(__tsan_unaligned_write8, true)
 
-static void access_range(char *addr, unsigned long size, bool writes)
+static void access_range(char *addr, unsigned long size, bool writes, void *pc)
 {
     for (unsigned long i = 0; i < size; i += 8) {
-        access_plain(addr + i, writes);
+        access_plain(addr + i, writes, pc);
     }
 }
 
 void __tsan_read_range(void *addr, unsigned long size);
 void __tsan_read_range(void *addr, unsigned long size)
 {
-    access_range(addr, size, false);
+    access_range(addr, size, false, __builtin_return_address(0));
 }
 void __tsan_write_range(void *addr, unsigned long size);
 void __tsan_write_range(void *addr, unsigned long size)
 {
-    access_range(addr, size, true);
+    access_range(addr, size, true, __builtin_return_address(0));
 }
 
 void __tsan_init(void);

@@ -133,7 +133,7 @@ static const char *base_name(const char *path)
 }
 
 /* file:line of an address of ours, by addr2line; good enough for a trace. */
-static const char *place_of(void *pc)
+const char *place_of(void *pc)
 {
     extern char __executable_start[];
     static char line[512];

@@ -25,6 +25,16 @@ void model_thread_local(void *addr, size_t size)
     tls[ntls++].size = size;
 }
 
+bool is_thread_local(const volatile void *addr)
+{
+    for (int i = 0; i < ntls; i++) {
+        if (tls[i].addr == addr) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int model_self(void)
 {
     return ex.cur;
@@ -154,6 +164,9 @@ void model_pause(void)
     struct thread *t = &ex.threads[ex.cur];
     t->op = (struct op){.kind = OP_PAUSE, .loc = -1};
     t->spins++;
+    if (t->writes_at_pause != ex.writes) {
+        t->looked_again = 0;
+    }
     t->resume = false;
     point();
     t->resume = t->stale = false;

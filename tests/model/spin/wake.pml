@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The idle and wake-up protocol of src/sched/idle.c, with those who use it: runq_submit
- * (schedule.c), find_work and steal (findwork.c), ready() from a foreign thread (park.c), sysmon.c
- * and factory.c. Names and labels ([W1], [W2], ...) are those of the source.
+ * (schedule.c), find_work and steal (findwork.c), ready() on a foreign thread (park.c), sysmon.c and
+ * factory.c. Names and labels ([W1], [W2], ...) are those of the source; an inline without a word
+ * about it is the function of that name.
  *
  * What happens. Goroutine `root` runs on M 0 and submits NROOT goroutines, each into runnext, from
- * where it pushes the one before into the ring. A foreign thread puts NFOREIGN on the global
- * queue. The other Ms look for work, sleep and are woken. One goroutine, the hog, may compute until
- * all others have run: its P is of no use to them, and only a wake-up helps.
+ * where it pushes the one before into the ring. A foreign thread puts NFOREIGN on the global queue.
+ * The other Ms look for work, sleep and are woken. One goroutine, the hog, may compute until all
+ * others have run: its P is of no use to them meanwhile, and only a wake-up helps.
  *
  * What must hold, under weak fairness (a thread that can go on will):
  *   live    every goroutine runs;
- *   prompt  without sysmon: every goroutine runs, but those left in the runnext of a P;
- *   and the assertions: at most one M spins; a P has one M; a goroutine runs once; the detector of
- *   deadlocks does not speak while there is work.
+ *   prompt  without sysmon every goroutine runs but those left in the runnext of a P;
+ *   and the assertions: at most one M spins; a P has one M; a goroutine runs once; a note is posted
+ *   once; the detector of deadlocks does not speak while there is work.
  *
- * Memory. Spin's is sequentially consistent. So where the source has a fence the store before it
- * goes to a buffer, one entry for each thread, which the process `bus` empties at any time and
- * which fence() empties at once. A second such store, a read-modify-write with RELEASE and a lock
- * empty one's own buffer; a lock also shows what others wrote under it. This is weaker than x86,
- * where the xchg of runnext and the unlock are fences.
+ * Memory. Spin's is sequentially consistent. With BUFFERS the stores that come before a fence in
+ * the source go to a buffer, one entry for each thread, which the process `bus` empties at any time
+ * and fence() at once. A second such store, a read-modify-write with RELEASE and a lock empty one's
+ * own buffer; a lock also shows what others wrote under it. This is weaker than x86, where the xchg
+ * of runnext and the unlock are fences. If all fences are there BUFFERS change nothing, since no
+ * thread reads between such a store and its fence.
  *
  * Simplified
- *   - Queues are sets. A thief takes two, if there are two, as from a longer ring it takes several.
+ *   - Queues are sets. A thief takes two if there are two, as it takes several from a longer ring.
  *   - A section under sched.lock is one step, unless others can see two changes of it. The idle
  *     lists are sets: any of their Ms and Ps may be taken.
  *   - No clock: 3 us, 10 us and 10 ms may pass between any two steps, or not. counts.switches is
@@ -33,9 +35,10 @@
  * retiring Ps; m_hand_off; start and stop; overflow of the ring.
  *
  * -DNP= -DNM= -DNROOT= -DNFOREIGN= set the size, and
+ *   CHILD    goroutine 1 submits one more, on the P on which it runs
  *   FUTILE   sched.futile and leave_out() are in force; else runnext always counts as work
  *   SYSMON   sysmon looks, and sleeps when no P runs
- *   FACTORY  the last M is not born yet; with SYSMON making it may fail once
+ *   FACTORY  the last M is not born yet; with SYSMON, making it may fail once
  *   BUG_...  plants one bug, which must be found; each is explained where it stands.
  */
 #ifndef NP
@@ -51,12 +54,26 @@
 #define NFOREIGN 1
 #endif
 
+/* Missing fences. */
+#if defined(BUG_NO_W1) || defined(BUG_NO_W2) || defined(BUG_NO_W3) || defined(BUG_NO_S1) || \
+    defined(BUG_NO_S2)
+#define BUFFERS
+#endif
+
 #define BIT(i) (1 << (i))
-#define ALL (BIT(NROOT + NFOREIGN) - 1) /* goroutines are bits */
-#define ROOT 128
 #define ALL_P (BIT(NP) - 1)
 #define ALL_M (BIT(NM) - 1)
 #define NO_M NM
+
+/* Goroutines are bits. */
+#define FIRST_FOREIGN BIT(NROOT)
+#define THE_CHILD BIT(NROOT + NFOREIGN)
+#ifdef CHILD
+#define ALL (2 * THE_CHILD - 1)
+#else
+#define ALL (THE_CHILD - 1)
+#endif
+#define ROOT 128
 
 /* Threads that are no M. */
 #define FOREIGN NM
@@ -74,9 +91,9 @@ bit nspinning, futile, nforeign;
 /* --- P ----------------------------------------------------------------------------------------- */
 
 byte ring[NP], runnext[NP]; /* runnext: one goroutine or 0 */
-bit switches[NP];        /* counts.switches */
-bit running[NP];         /* status is P_RUNNING */
-bit woke[NP];            /* woke_at == coarse_now() */
+bit switches[NP];           /* counts.switches */
+bit running[NP];            /* status is P_RUNNING */
+bit woke[NP];               /* woke_at == coarse_now() */
 
 /* --- M ----------------------------------------------------------------------------------------- */
 
@@ -93,7 +110,7 @@ bit handoff_spinning[NP], unborn, no_threads, failed;
 
 byte put, ran; /* submitted; started */
 byte hog;
-bit held[NP];
+byte held[NP]; /* by M held - 1; by the factory if NM + 1 */
 
 #define NEXTS (runnext[0] | runnext[1] | runnext[NP - 1])
 #define ONE_SPINNER (spinning[0] + spinning[1] + (NM > 2 -> spinning[NM - 1] : 0) <= 1)
@@ -129,7 +146,7 @@ inline flush(t)
     arg[t] = 0
 }
 
-/* In atomic or d_step. */
+/* Inside atomic or d_step. */
 inline store(t, what, value)
 {
     flush(t);
@@ -140,20 +157,43 @@ inline store(t, what, value)
 #endif
 }
 
-/* A missing fence is an argument of 0. */
-inline fence(t, there)
+inline fence(t)
 {
 #ifdef BUFFERS
-    if
-    :: there -> d_step { flush(t) }
-    :: !there
-    fi
+    d_step { flush(t) }
 #else
     skip
 #endif
 }
 
-proctype bus()
+inline no_fence(t)
+{
+    skip
+}
+
+#ifdef BUG_NO_W1
+#define fence_W1 no_fence
+#else
+#define fence_W1 fence
+#endif
+#ifdef BUG_NO_W2
+#define fence_W2 no_fence
+#else
+#define fence_W2 fence
+#endif
+#ifdef BUG_NO_W3
+#define fence_W3 no_fence
+#else
+#define fence_W3 fence
+#endif
+#ifdef BUG_NO_S1
+#define fence_S1 no_fence
+#else
+#define fence_S1 fence
+#endif
+
+#ifdef BUFFERS
+active proctype bus()
 {
 end:
     do
@@ -174,16 +214,19 @@ inline publish(t)
     :: else
     fi
 }
+#endif
 
 /* First in an atomic, which is the section. */
 inline lock(t)
 {
     !sched_lock;
+#ifdef BUFFERS
     flush(t);
     publish(0);
     publish(1);
     publish(NM - 1);
     publish(FOREIGN)
+#endif
 }
 
 /* --- idle.c: the lists, under sched.lock --------------------------------------------------------- */
@@ -197,27 +240,6 @@ inline pick(set, x)
     fi
 }
 
-/* With sysmon_kick(). */
-inline pidle_get_locked(t, pp)
-{
-    pick(pidle, pp);
-    pidle = pidle & ~BIT(pp);
-    npidle--;
-    assert(!held[pp]);
-    held[pp] = 1;
-#ifdef BUG_NO_S2 /* the kicker reads `asleep` before its stores are seen */
-    buf[t] = KICKED;
-    arg[t] = pp;
-#else
-    running[pp] = 1;
-    kicked = 1;
-#endif
-    if
-    :: asleep -> asleep = 0; time_passes()
-    :: else
-    fi
-}
-
 inline time_passes()
 {
     woke[0] = 0;
@@ -225,24 +247,54 @@ inline time_passes()
     woke[NP - 1] = 0
 }
 
-/* --- idle.c: waking ------------------------------------------------------------------------------ */
+inline pidle_put_locked(t, pp)
+{
+    held[pp] = 0;
+    running[pp] = 0;
+    pidle = pidle | BIT(pp);
+    store(t, NPIDLE, 0)
+}
 
-/* give_locked(). Who wakes has locals wp, wm (NO_M: nobody) and yes. */
-inline give_locked(spins)
+/* With sysmon_kick(). */
+inline pidle_get_locked(t, pp)
+{
+    pick(pidle, pp);
+    pidle = pidle & ~BIT(pp);
+    npidle--;
+    assert(!held[pp]);
+#ifdef BUG_NO_S2 /* it reads `asleep` before its stores are seen */
+    store(t, KICKED, pp);
+#else
+    running[pp] = 1;
+#ifdef SYSMON
+    kicked = 1;
+#endif
+#endif
+    if
+    :: asleep -> asleep = 0; time_passes()
+    :: else
+    fi
+}
+
+/* Leaves in wm the M whose note is to be posted, if any. */
+inline give_locked(pp, spins)
 {
     if
     :: midle ->
         pick(midle, wm);
         midle = midle & ~BIT(wm);
-        nextp[wm] = wp;
+        nextp[wm] = pp;
+        held[pp] = wm + 1;
         spinning[wm] = spins;
         assert(ONE_SPINNER)
     :: else -> /* factory_want_locked() */
-        want_m = want_m | BIT(wp);
-        handoff_spinning[wp] = spins
-    fi;
-    wp = 0
+        want_m = want_m | BIT(pp);
+        held[pp] = NM + 1;
+        handoff_spinning[pp] = spins
+    fi
 }
+
+/* --- idle.c: waking ------------------------------------------------------------------------------ */
 
 inline note_post()
 {
@@ -254,6 +306,7 @@ inline note_post()
     }
 }
 
+/* Who calls it has the locals yes, wp and wm. */
 inline wake_one(t)
 {
     d_step { flush(t); yes = !nspinning; nspinning = 1 } /* the CAS */
@@ -265,7 +318,8 @@ inline wake_one(t)
             if
             :: pidle && (midle || !no_threads) ->
                 pidle_get_locked(t, wp);
-                give_locked(1)
+                give_locked(wp, 1);
+                wp = 0
             :: else ->
 #ifdef BUG_WAKE_UNLOCKED /* nspinning = 0 after the unlock */
                 yes = 1
@@ -275,7 +329,7 @@ inline wake_one(t)
             fi
         };
 #ifdef BUG_WAKE_UNLOCKED
-        d_step {
+        atomic {
             if
             :: yes -> yes = 0; nspinning = 0
             :: else
@@ -287,7 +341,7 @@ inline wake_one(t)
     fi
 }
 
-/* leave_out() and wake_if_idle(), after [W1]. */
+/* With wake_slow() and leave_out(). */
 inline wake_if_idle(t, pp, only_runnext)
 {
     if
@@ -313,48 +367,43 @@ inline wake_if_idle(t, pp, only_runnext)
 /* --- findwork.c --------------------------------------------------------------------------------- */
 
 #ifdef FUTILE
-#define EMPTY(i) (!ring[i] && (futile || !runnext[i]))
+#define WORK(i) (ring[i] || (!futile && runnext[i]))
 #else
-#define EMPTY(i) (!ring[i] && !runnext[i])
+#define WORK(i) (ring[i] || runnext[i])
 #endif
 
+/* In yes. */
 inline work_visible()
 {
     if
     :: gsize -> yes = 1
-    :: else
-    fi;
-    if
-    :: yes || !EMPTY(0) -> yes = 1
-    :: else
-    fi;
-    if
-    :: yes || !EMPTY(1) -> yes = 1
-    :: else
-    fi;
-#if NP > 2
-    if
-    :: yes || !EMPTY(2) -> yes = 1
-    :: else
-    fi
+    :: else ->
+        if
+        :: WORK(0) -> yes = 1
+        :: else ->
+#if NP == 2
+            yes = WORK(1)
 #else
-    skip
+            if
+            :: WORK(1) -> yes = 1
+            :: else -> yes = WORK(2)
+            fi
 #endif
+        fi
+    fi
 }
-
-/* One of a set that is not empty. */
-#define FIRST(set) ((set) & 1 -> 1 : ((set) & 2 -> 2 : ((set) & 4 -> 4 : 8)))
 
 inline take(set, g)
 {
-    g = FIRST(set);
+    g = (set & 1 -> 1 : (set & 2 -> 2 : (set & 4 -> 4 : 8)));
     set = set & ~g
 }
 
-/* choose() of switch.h: runnext, the ring, the global queue. */
+/* choose() of switch.h. global: it was in the global queue. */
 inline next_local()
 {
     atomic {
+        assert(held[mp_p[m]] == m + 1);
         flush(m); /* its own stores it sees */
         if
         :: runnext[mp_p[m]] -> gp = runnext[mp_p[m]]; runnext[mp_p[m]] = 0
@@ -371,7 +420,7 @@ inline next_local()
                 global = 1;
                 take(globq, gp);
                 if
-                :: globq && NP == 2 -> /* a batch: the ring first, then the size [B1] */
+                :: globq && NP == 2 -> /* a batch: first the ring, then the size: [B1] */
                     sched_lock = 1;
                     yes = 1;
                     take(globq, moved);
@@ -390,12 +439,12 @@ inline next_local()
     fi
 }
 
-/* runq_steal() and steal_runnext(). */
-inline steal(victim)
+/* runq_steal() and steal_runnext(), from the n-th P after its own. */
+inline steal(n)
 {
     if
     :: !gp ->
-        v = (mp_p[m] + victim) % NP;
+        v = (mp_p[m] + n) % NP;
         d_step { /* the CAS of head */
             if
             :: ring[v] ->
@@ -408,13 +457,13 @@ inline steal(victim)
             fi
         };
         if
-        :: moved -> store(m, TAIL, moved); moved = 0
+        :: moved -> d_step { store(m, TAIL, moved); moved = 0 }
         :: else
         fi;
         if
         :: !gp && runnext[v] && running[v] ->
             d_step { moved = runnext[v]; yes = switches[v] };
-            d_step { /* the CAS of next */
+            d_step { /* 3 us later: the CAS of next */
                 if
                 :: runnext[v] == moved && switches[v] == yes ->
                     gp = moved;
@@ -434,26 +483,25 @@ inline steal(victim)
 
 /* --- schedule.c --------------------------------------------------------------------------------- */
 
-/* runq_submit(pp, g, true). Whom it pushes aside queues. */
+/* runq_submit(pp, g, true) */
 inline runq_submit(g)
 {
     atomic {
         flush(m);
         put = put | g;
-        gp = runnext[mp_p[m]]; /* the xchg */
+        gp = runnext[mp_p[m]]; /* the xchg; whom it pushes aside queues */
         if
         :: gp -> runnext[mp_p[m]] = g
-        :: else -> buf[m] = NEXT; arg[m] = g
+        :: else -> store(m, NEXT, g)
         fi
     };
     if
     :: gp ->
-        store(m, TAIL, gp);
-        gp = 0;
-        fence(m, W1);
+        d_step { store(m, TAIL, gp); gp = 0 };
+        fence_W1(m);
         wake_if_idle(m, mp_p[m], 0)
     :: else ->
-        fence(m, W1);
+        fence_W1(m);
         wake_if_idle(m, mp_p[m], !ring[mp_p[m]])
     fi
 }
@@ -476,8 +524,7 @@ inline spin_begin()
 
 inline wake_for_more()
 {
-#ifndef BUG_NO_MORE /* who has found work looks for no more */
-    fence(m, W3);
+    fence_W3(m);
     if
     :: npidle ->
         if
@@ -491,14 +538,24 @@ inline wake_for_more()
         fi
     :: else
     fi
-#else
-    fence(m, 1)
-#endif
 }
 
 /* --- idle.c: sleeping --------------------------------------------------------------------------- */
 
-/* m_idle(), up to the sleep. slept: it must sleep now. */
+/* Nothing may be on its way when it would speak. */
+inline deadlock_check_locked()
+{
+    atomic {
+        lock(m);
+        if
+        :: midle == (ALL_M & ~(unborn << (NM - 1))) && !want_m && !globq && pidle == ALL_P &&
+            !nforeign -> assert(put == ran)
+        :: else
+        fi
+    }
+}
+
+/* Up to the sleep: sleeps says that it must. */
 inline m_idle()
 {
     atomic {
@@ -506,33 +563,33 @@ inline m_idle()
         if
         :: globq
         :: else ->
-            held[mp_p[m]] = 0;
-            running[mp_p[m]] = 0;
-            pidle = pidle | BIT(mp_p[m]);
-            buf[m] = NPIDLE;
+            assert(held[mp_p[m]] == m + 1);
+            pidle_put_locked(m, mp_p[m]);
             mp_p[m] = 0;
             midle = midle | BIT(m);
-#ifndef BUG_LATE_FLAG /* m.spinning is read and cleared after the unlock */
+#ifndef BUG_LATE_FLAG
             spins = spinning[m];
             spinning[m] = 0;
 #endif
-            slept = 1
+            sleeps = 1
         fi
     };
     if
-    :: slept ->
-#ifdef BUG_LATE_FLAG
-        d_step { spins = spinning[m]; spinning[m] = 0 };
+    :: sleeps ->
+#ifdef BUG_LATE_FLAG /* after the unlock, when the flag is the waker's */
+        spins = spinning[m];
+        spinning[m] = 0;
 #endif
         if
         :: spins ->
-            spins = 0;
-            store(m, NSPINNING, 0);
+            d_step { spins = 0; store(m, NSPINNING, 0) };
+#ifdef FUTILE
             futile = 1
+#endif
         :: else
         fi;
-        fence(m, W2);
-#ifndef BUG_NO_RECHECK /* it sleeps without another look */
+        fence_W2(m);
+#ifndef BUG_NO_RECHECK
         work_visible();
         if
         :: yes -> /* come_back() */
@@ -542,53 +599,38 @@ inline m_idle()
                 if
                 :: (midle & BIT(m)) && pidle ->
                     midle = midle & ~BIT(m);
-                    pidle_get_locked(m, wp);
-                    mp_p[m] = wp;
-                    wp = 0;
-                    slept = 0
+                    pidle_get_locked(m, mp_p[m]);
+                    held[mp_p[m]] = m + 1;
+                    sleeps = 0
                 :: else
                 fi
             };
             if
-            :: !slept -> spin_begin()
+            :: !sleeps -> spin_begin()
             :: else
             fi
         :: else
         fi;
 #endif
         if
-        :: slept && npidle == NP -> deadlock_check_locked()
+        :: sleeps && npidle == NP -> deadlock_check_locked()
         :: else
         fi
     :: else
     fi
 }
 
-/* Nothing may be on its way when it would speak. */
-inline deadlock_check_locked()
-{
-    atomic {
-        lock(m);
-        if
-        :: midle == (ALL_M & ~(unborn << (NM - 1))) && !want_m && !globq &&
-            pidle == ALL_P && !nforeign ->
-            assert(put == ran)
-        :: else
-        fi
-    }
-}
-
 /* --- the threads -------------------------------------------------------------------------------- */
 
-proctype M(byte m)
+proctype M(byte m; bit sleeps)
 {
     byte gp, moved, v, wp, wm = NO_M;
-    bit yes, global, spins, slept;
+    bit yes, global, spins;
 
     if
     :: m == 0 -> goto root
-    :: m && held[m % NP] && m < NP -> goto find_work
-    :: else -> goto asleep_m
+    :: m && !sleeps -> goto find_work
+    :: m && sleeps -> goto sleep_until_given
     fi;
 
 root:
@@ -596,16 +638,13 @@ root:
 #if NROOT > 1
     runq_submit(2);
 #endif
-#if NROOT > 2
-    runq_submit(4);
-#endif
     (hog != ROOT || ran == ALL);
 
-next_runnable: /* of a goroutine that ends: straight to the next */
+next_runnable: /* a goroutine has ended: straight to the next */
     next_local();
     if
-    :: gp && global -> global = 0; wake_for_more(); goto run_g
-    :: gp && !global -> goto run_g
+    :: gp && !global -> goto run_gp
+    :: gp && global -> global = 0; wake_for_more(); goto run_gp
     :: else
     fi;
 
@@ -620,12 +659,16 @@ find_work:
     :: gp ->
         if
         :: spinning[m] -> /* spin_end() */
-            spinning[m] = 0;
-            store(m, NSPINNING, 0)
-        :: else
+            d_step { spinning[m] = 0; store(m, NSPINNING, 0) };
+#ifndef BUG_NO_MORE /* a spinner that has found work does not look for more */
+            wake_for_more()
+#endif
+        :: else ->
+#ifndef BUG_NO_MOVED /* who has moved work does not look again */
+            wake_for_more()
+#endif
         fi;
-        wake_for_more();
-        goto run_g
+        goto run_gp
     :: else
     fi;
     spin_begin(); /* spin() */
@@ -640,56 +683,46 @@ find_work:
     fi;
     m_idle();
     if
-    :: !slept -> goto find_work
+    :: !sleeps -> goto find_work
     :: else
     fi;
 
-asleep_m: /* sleep_until_given() */
+sleep_until_given:
 end:
     atomic {
         park_posted[m] ->
         park_posted[m] = 0;
         mp_p[m] = nextp[m];
         nextp[m] = 0;
-        slept = 0
+        sleeps = 0
     };
     goto find_work;
 
-run_g:
+run_gp:
     atomic {
         assert(!(ran & gp));
         ran = ran | gp;
         switches[mp_p[m]] = 1 - switches[mp_p[m]]
     };
+#ifdef CHILD
+    if
+    :: gp == 1 -> gp = 0; runq_submit(THE_CHILD); gp = 1
+    :: else
+    fi;
+#endif
     (hog != gp || ran == ALL);
     gp = 0;
     goto next_runnable
 }
 
-proctype foreign()
-{
-    byte wp, wm = NO_M, g = BIT(NROOT);
-    bit yes;
-    do
-    :: g < BIT(NROOT + NFOREIGN) ->
-        d_step { nforeign = 1; put = put | g };
-        atomic { lock(FOREIGN); globq = globq | g; buf[FOREIGN] = SIZE };
-        fence(FOREIGN, W1);
-        wake_if_idle(FOREIGN, 0, 0);
-        d_step { nforeign = 0; g = g << 1 }
-    :: else -> break
-    od
-}
-
-#define ALL_IDLE (!running[0] && !running[1] && !running[NP - 1])
-
+/* What look_at() sees wrong it sees right the next time, so one step will do. */
 inline look_at(i)
 {
     if
     :: running[i] ->
         if
-        :: seen_switches[i] == switches[i] && runnext[i] -> futile = 0; yes = 1 /* it computes */
-        :: ring[i] -> yes = 1
+        :: seen_switches[i] == switches[i] && runnext[i] -> futile = 0; yes = 1
+        :: !(seen_switches[i] == switches[i] && runnext[i]) && ring[i] -> yes = 1
         :: else
         fi;
         seen_switches[i] = switches[i]
@@ -697,13 +730,15 @@ inline look_at(i)
     fi
 }
 
+#define ALL_IDLE (!running[0] && !running[1] && !running[NP - 1])
+
 proctype sysmon()
 {
     byte wp, wm = NO_M;
     bit yes;
     do
     :: kicked = 0;
-        d_step { /* look_at_all(): what it sees wrong it sees right the next time */
+        d_step { /* look_at_all() */
             time_passes();
             no_threads = 0;
             yes = gsize;
@@ -720,13 +755,15 @@ proctype sysmon()
         fi;
         if
         :: ALL_IDLE -> /* sleep_deep() */
-            store(SYSMON_T, ASLEEP, 0);
-            fence(SYSMON_T, S1);
+            d_step { store(SYSMON_T, ASLEEP, 0) };
+            fence_S1(SYSMON_T);
             if
             :: ALL_IDLE ->
                 if
                 :: kicked
-                :: else -> fence(SYSMON_T); end: !asleep /* futex_wait */
+                :: else -> /* futex_wait() */
+                    fence(SYSMON_T);
+end:                !asleep
                 fi
             :: else
             fi;
@@ -736,11 +773,9 @@ proctype sysmon()
     od
 }
 
-/* Makes the M that is not born, or gives up. */
 proctype factory()
 {
-    byte wp, wm = NO_M, pp;
-    bit yes;
+    byte wm = NO_M, pp;
 end:
     do
     :: atomic { want_m -> pick(want_m, pp) };
@@ -749,6 +784,7 @@ end:
             d_step {
                 unborn = 0;
                 nextp[NM - 1] = pp;
+                held[pp] = NM;
                 spinning[NM - 1] = handoff_spinning[pp];
                 assert(ONE_SPINNER);
                 park_posted[NM - 1] = 1
@@ -760,16 +796,10 @@ end:
                 failed = 1;
                 no_threads = 1;
                 if
-                :: midle -> wp = pp; give_locked(handoff_spinning[pp])
+                :: midle -> give_locked(pp, handoff_spinning[pp])
                 :: else ->
-                    held[pp] = 0;
-                    running[pp] = 0;
-                    pidle = pidle | BIT(pp);
-                    npidle++;
-                    if
-                    :: handoff_spinning[pp] -> nspinning = 0
-                    :: else
-                    fi
+                    pidle_put_locked(FACTORY_T, pp);
+                    nspinning = nspinning && !handoff_spinning[pp]
                 fi
             };
             note_post()
@@ -779,43 +809,54 @@ end:
     od
 }
 
+inline begin()
+{
+    if
+    :: hog = 0
+    :: hog = ROOT
+    :: hog = 1
+    :: hog = FIRST_FOREIGN
+    fi;
+#ifdef FACTORY
+    unborn = 1;
+#endif
+    do
+    :: i < NP && i < NM - unborn -> mp_p[i] = i; held[i] = i + 1; running[i] = 1; i++
+    :: i < NP && i >= NM - unborn -> pidle = pidle | BIT(i); npidle++; i++
+    :: i >= NP && i < NM -> midle = midle | BIT(i); i++
+    :: i >= NP && i >= NM -> break
+    od;
+    i = 0;
+    do
+    :: i < NM -> run M(i, i >= NP || i >= NM - unborn); i++
+    :: else -> i = 0; break
+    od;
+#ifdef FUTILE
+    woke[0] = 1; /* the worst: no wake for runnext alone before time passes */
+    woke[1] = 1;
+    woke[NP - 1] = 1;
+#endif
+#ifdef SYSMON
+    run sysmon();
+#endif
+#ifdef FACTORY
+    run factory()
+#endif
+}
+
+/* The beginning, then the foreign thread: spawn_foreign(), or ready() without a P. */
 init
 {
-    byte i;
-    atomic {
-        if
-        :: hog = 0
-        :: hog = ROOT
-        :: hog = 1
-        :: hog = BIT(NROOT)
-        fi;
-#ifdef FACTORY
-        unborn = 1;
-#endif
-        do
-        :: i < NP && i < NM - unborn -> mp_p[i] = i; held[i] = 1; running[i] = 1; i++
-        :: i < NP && i >= NM - unborn -> pidle = pidle | BIT(i); npidle++; i++
-        :: i >= NP && i < NM -> midle = midle | BIT(i); i++
-        :: i >= NP && i >= NM -> break
-        od;
-        i = 0;
-        do
-        :: i < NP -> woke[i] = 1; i++ /* at the worst moment */
-        :: else -> break
-        od;
-        i = 0;
-        do
-        :: i < NM -> run M(i); i++
-        :: else -> break
-        od;
-        i = 0;
-        run foreign();
-        run bus();
-#ifdef SYSMON
-        run sysmon();
-#endif
-#ifdef FACTORY
-        run factory();
-#endif
-    }
+    byte i, wp, wm = NO_M, g = FIRST_FOREIGN;
+    bit yes;
+    atomic { begin() };
+    do
+    :: g < THE_CHILD ->
+        d_step { nforeign = 1; put = put | g };
+        atomic { lock(FOREIGN); globq = globq | g; store(FOREIGN, SIZE, 0) };
+        fence_W1(FOREIGN);
+        wake_if_idle(FOREIGN, 0, 0);
+        d_step { nforeign = 0; g = g << 1 }
+    :: else -> break
+    od
 }

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A small machine for models of the scheduler: Ms that are model threads, Ps, and Gs that are run by
+ * calling a function, without a stack of their own. find_work() and everything below it is pirn's.
+ *
+ * A G that must not run alone blocks its M, P and all, until the others have run: so if a wake-up is
+ * lost nobody can go on, which the explorer reports.
+ */
+#ifndef TESTS_MODEL_MACHINE_H
+#define TESTS_MODEL_MACHINE_H
+
+#include <stdlib.h>
+
+#include "explorer/model.h"
+#include "sched/sched.h"
+
+#define PS 3
+#define GS 6
+
+struct sched sched;
+static struct p ps[PS];
+static struct m ms[PS];
+static struct g gs[GS];
+static void (*body[GS])(struct m *mp); /* what a G does; NULL: nothing */
+static at_u32 ran[GS];
+
+/* The current M of each model thread. */
+static struct m *current_m;
+ptrdiff_t m_tls_offset;
+
+__attribute__((constructor)) static void machine_init(void)
+{
+    m_tls_offset = (char *)&current_m - arch_thread_pointer();
+    model_thread_local(&current_m, sizeof current_m);
+}
+
+/* --- the rest of the runtime: weak, so that a model may bring the real one ------------------------------ */
+
+#define STUB __attribute__((weak))
+
+const struct stack_kind stack_kinds[STACK_CLASSES] STUB = {0};
+
+STUB void stack_refill_g0(struct p *pp, int class)
+{
+    (void)pp;
+    (void)class;
+    model_fail("a G of this machine has no stack");
+}
+
+STUB void stack_check(struct g *gp)
+{
+    (void)gp;
+}
+
+STUB void p_retire_g0(struct m *mp)
+{
+    model_fail("P %d must retire", mp->p->id);
+}
+
+STUB void m_leave_for_good(struct m *mp)
+{
+    model_fail("M %d is told to stop", mp->id);
+}
+
+#undef errno
+STUB int *pirn_errno_location(void)
+{
+    static int errnos[MODEL_THREADS + 1];
+    return &errnos[model_self() + 1];
+}
+
+#ifndef MACHINE_SYSMON /* a model that has sysmon.c says so */
+void sysmon_kick(void)
+{
+}
+
+int64_t coarse_now(void)
+{
+    return 0;
+}
+#endif
+
+/* As many Ms as Ps, and both lists change together: there is always one asleep for an idle P. */
+STUB void factory_want_locked(struct p *pp, struct g *gp, bool spinning)
+{
+    (void)gp;
+    (void)spinning;
+    model_fail("P %d finds no M", pp->id);
+}
+
+/* Called when all seem to be asleep: is it true? */
+STUB void deadlock_check_locked(uint32_t mine)
+{
+    (void)mine;
+    if (sched.nmidle != sched.nm || sched.globq.list.n) {
+        return;
+    }
+    for (int i = 0; i < PS; i++) {
+        CHECK(runq_len(&ps[i].runq) == 0 && !at_load(&ps[i].runq.next, RELAXED));
+    }
+}
+
+/* --- the machine --------------------------------------------------------------------------------------- */
+
+static void machine_setup(uint32_t n)
+{
+    memset(&sched, 0, sizeof sched);
+    memset(ps, 0, sizeof ps);
+    memset(ms, 0, sizeof ms);
+    memset(gs, 0, sizeof gs);
+    memset(body, 0, sizeof body);
+    memset(ran, 0, sizeof ran);
+    at_store(&sched.life, LIFE_RUNNING, RELAXED);
+    at_store(&sched.nprocs, n, RELAXED);
+    at_store(&sched.nallp, n, RELAXED);
+    sched.nm = n;
+    sched.config.time_slice = 10 * PIRN_MS;
+    for (uint32_t i = 0; i < n; i++) {
+        ps[i].id = (int)i;
+        at_store(&ps[i].status, P_RUNNING, RELAXED);
+        at_store(&ps[i].tick, 1, RELAXED);
+        at_store(&sched.allp[i], &ps[i], RELAXED);
+        ms[i].p = &ps[i];
+        ms[i].id = (int)i;
+        rand_seed(&ms[i].rand, i);
+    }
+    current_m = NULL;
+}
+
+/* The M sleeps, its P is idle. */
+static void machine_idle(int i)
+{
+    struct m *mp = &ms[i];
+    pidle_put_locked(mp->p);
+    mp->p = NULL;
+    mp->idle = true;
+    mp->idle_next = sched.midle;
+    if (sched.midle) {
+        sched.midle->idle_prev = mp;
+    }
+    sched.midle = mp;
+    sched.nmidle++;
+}
+
+static struct g *new_g(int i)
+{
+    gs[i].id = 7;
+    at_store(&gs[i].status, G_RUNNABLE, RELAXED);
+    return &gs[i];
+}
+
+static void run_g(struct m *mp, struct g *gp)
+{
+    int i = (int)(gp - gs);
+    CHECK(gp->id == 7);
+    at_store(&gp->status, G_RUNNING, RELAXED);
+    at_count(&mp->p->counts.switches, 1);
+    gp->creator++; /* a race if two run it */
+    at_store(&ran[i], 1, RELEASE);
+    futex_wake(&ran[i], GS);
+    mp->curg = gp;
+    if (body[i]) {
+        body[i](mp);
+    }
+    mp->curg = NULL;
+}
+
+static void wait_for(int i)
+{
+    while (!at_load(&ran[i], ACQUIRE)) {
+        futex_wait(&ran[i], 0, INT64_MAX);
+    }
+}
+
+/* What an M does, from the beginning or from its sleep. */
+static void m_loop(struct m *mp)
+{
+    struct g *gp;
+    current_m = mp;
+    if (!mp->p) {
+        note_wait(&mp->park);
+        note_clear(&mp->park);
+        mp->p = mp->nextp;
+        mp->nextp = NULL;
+    }
+    while ((gp = find_work(mp))) {
+        run_g(mp, gp);
+    }
+}
+
+static void m0(void)
+{
+    m_loop(&ms[0]);
+}
+static void m1(void)
+{
+    m_loop(&ms[1]);
+}
+__attribute__((unused)) static void m2(void)
+{
+    m_loop(&ms[2]);
+}
+
+/* A thread that pirn did not make submits G i. */
+static void submit_foreign(int i)
+{
+    struct g *gp = new_g(i);
+    lock(&sched.lock);
+    globq_put_locked(&sched.globq, gp);
+    unlock(&sched.lock);
+    wake_for(NULL);
+}
+
+/* All that was submitted has run once, and the machine is at rest. */
+static void all_ran(void)
+{
+    for (int i = 0; i < GS; i++) {
+        CHECK(gs[i].creator == (gs[i].id == 7));
+    }
+    CHECK(at_load(&sched.nspinning, RELAXED) == 0);
+    CHECK(at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED));
+    CHECK(sched.nmidle == sched.nm);
+}
+
+#endif
