@@ -11,10 +11,11 @@
  */
 #include "sched/sched.h"
 
-#define ROUNDS (PIRN_SMALL ? 2 : 4)
+#define ROUNDS (PIRN_SMALL ? 1 : 4)
 #define RUNNEXT_WAIT 3000 /* ns */
-#define SPIN_MOST 10000   /* ns: longer costs more than it saves when CPUs are few */
-#define SPIN_PAUSES (PIRN_SMALL ? 1 : 8)
+#define SPIN_MOST                                                                                  \
+    (PIRN_SMALL ? 1 : 10000) /* ns: longer costs more than it saves when CPUs are few */
+#define SPIN_PAUSES 8
 
 static uint32_t gcd(uint32_t a, uint32_t b)
 {

@@ -37,8 +37,9 @@ PLAIN = 'ab'
 ACQUIRES = {'acq', 'ar', 'sc'}
 RELEASES = {'rel', 'ar', 'sc'}
 DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
-STRIDE = 24  # events of one thread, at most
-STATES_MOST = 60000
+STRIDE = 24   # events of one thread, at most
+SHIFT = 128   # see State
+STATES_MOST = 60000  # of one program; larger ones are left out
 
 
 class TooBig(Exception):
@@ -50,8 +51,8 @@ class TooBig(Exception):
 class Op:
     """kind, location, numbers, orders, and the value on which it depends, or None."""
 
-    def __init__(self, kind, loc=None, numbers=(), orders=(), only_if=None):
-        self.kind, self.loc, self.only_if = kind, loc, only_if
+    def __init__(self, kind, loc=None, numbers=(), orders=(), only_if=None, unless=None):
+        self.kind, self.loc, self.only_if, self.unless = kind, loc, only_if, unless
         self.numbers, self.orders = tuple(numbers), tuple(orders)
 
     def __str__(self):
@@ -90,36 +91,43 @@ def parse(text):
 # -- the oracle -------------------------------------------------------------------------------------
 
 class State:
-    """A graph, and where each thread stands.
+    """A graph, and where each thread stands. Sets of events are masks, and those in hb, acq, rel,
+    mo, access, lock and futex are double: the low half happens before, the high half (from SHIFT)
+    is known, which futex calls pass on too. Knowledge counts for coherence, not for data races.
 
     pc, last, got     of each thread: next operation, last value, all values
     asleep            of each thread: (location, has a deadline) in a futex wait, or None
     budget            of each thread: spurious wakes and time-outs so far
     count             of each thread: its events
-    hb, acq, rel      of each thread, masks: what happens before its next event; what an acquire
-                      fence would add; what its last release fence has seen, and the fence
+    hb, acq, rel      of each thread: what happens before its next event; what an acquire fence
+                      would add; what its last release fence has seen, and the fence
     order             of each thread: what must be carried out before its next event
     mo                of each location: (event, value, what an acquire of it adds, is it an RMW)
-    access            of each location: (bit, position, reads, SC, plain, hb) of each access
-    fences            (bit, group, hb): SC fences are group '', those of futex calls their location
-    before            of each event: what must be carried out before it; None if nobody asks
-    lock              of each lock: (holder, what taking it adds, its last event)
+    access            of each location: (event, position, reads, SC, plain, hb) of each access
+    fences            (event, hb) of SC fences
+    before            of each event: what must be carried out before it
+    lock, futex       of each: (holder, what taking it adds); what its calls knew
     history           of each lock and futex: its events in order
     seen              of each thread: the events that it read from
     """
     __slots__ = ('pc', 'last', 'got', 'asleep', 'budget', 'count', 'hb', 'acq', 'rel', 'order',
-                 'mo', 'access', 'fences', 'before', 'lock', 'history', 'seen')
+                 'mo', 'access', 'fences', 'before', 'lock', 'futex', 'history', 'seen')
 
     def copy(self):
         new = State()
-        for name in State.__slots__:
-            setattr(new, name, getattr(self, name))
+        (new.pc, new.last, new.got, new.asleep, new.budget, new.count, new.hb, new.acq, new.rel,
+         new.order, new.mo, new.access, new.fences, new.before, new.lock, new.futex, new.history,
+         new.seen) = (
+             self.pc, self.last, self.got, self.asleep, self.budget, self.count, self.hb, self.acq,
+             self.rel, self.order, self.mo, self.access, self.fences, self.before, self.lock,
+             self.futex, self.history, self.seen)
         return new
 
     def key(self):
-        mo = tuple([tuple([w[0] for w in self.mo[l]]) for l in ATOMIC])
-        return (self.pc, self.asleep, self.budget, self.got, self.seen, mo,
-                tuple(sorted(self.history.items())))
+        mo = self.mo
+        return (self.pc, self.asleep, self.budget, self.got, self.seen,
+                tuple([w[0] for l in ATOMIC for w in mo[l]]), tuple(self.history.values()),
+                tuple(self.history))
 
 
 def replaced(values, i, value):
@@ -134,17 +142,26 @@ def bits(mask):
 
 
 class Oracle:
-    """outcomes, and failures: 'race', 'stuck'."""
+    """outcomes, and failures: 'race', 'stuck'. full: all consistent graphs; the default is those
+    that the explorer promises."""
 
     def __init__(self, program, full=False):
         self.p, self.full = program, full
-        self.n = len(program.threads)
+        self.threads = [list(self.expand(t)) for t in program.threads]
+        self.n = len(self.threads)
         self.outcomes, self.failures = set(), set()
-        ops = [op for t in program.threads for op in t]
-        self.ordered = full or any('sc' in op.orders or op.kind in ('wait', 'waitl', 'wake')
-                                   for op in ops)
+        self.ordered = any('sc' in op.orders for t in program.threads for op in t)
         self.states = 0
         self.run()
+
+    @staticmethod
+    def expand(ops):
+        for op in ops:
+            if op.kind == 'twice':
+                yield Op('load', op.loc, (), op.orders)
+                yield Op('load', op.loc, (), op.orders, None, op.numbers[0])
+            else:
+                yield op
 
     def start(self):
         s, n = State(), self.n
@@ -155,56 +172,66 @@ class Oracle:
         s.access = {l: () for l in ATOMIC + PLAIN}
         s.fences = ()
         s.before = {}
-        s.lock = {l: (None, 0, 0) for l in 'lm'}
+        s.lock = {}
+        s.futex = {}
         s.history = {}
         return s
 
     def run(self):
-        level = {None: self.start()}
+        level = [self.start()]
         while level:
             following = {}
-            for s in level.values():
+            for s in level:
                 for new in self.steps(s):
                     following[new.key()] = new
             self.states += len(following)
             if self.states > STATES_MOST:
                 raise TooBig
-            level = following
+            level = following.values()
 
-    # What can happen next.
     def steps(self, s):
-        out = []
+        """What can happen next."""
+        out, rests = [], True
         for t in range(self.n):
             if s.asleep[t]:
-                out += self.wake_up(s, t)
-            elif s.pc[t] < len(self.p.threads[t]):
-                out += self.step(s, t)
-        out = [new for new in out if new is not None]
-        if not out:
+                mine = self.wake_up(s, t)
+            elif s.pc[t] < len(self.threads[t]):
+                mine = [new for new in self.step(s, t) if new is not None]
+            else:
+                continue
+            out += mine
+            rests = rests and (not mine or self.spins(s, t))
+        if rests:
             self.at_rest(s)
-            out = self.time_passes(s)
+            out += self.time_passes(s)
         return out
 
-    def at_rest(self, s):
-        """Nobody can go on: the end, or a mistake."""
-        def ended(t):
-            return s.pc[t] == len(self.p.threads[t]) and not s.asleep[t]
-        if any(a and a[1] for a in s.asleep) and not self.may_sleep(s):
-            return
-        if not all(ended(t) for t in range(self.n)) and not self.may_sleep(s):
-            self.failures.add('stuck')
-            return
-        got = '/'.join(g + ('' if ended(t) else '!') for t, g in enumerate(s.got))
-        self.outcomes.add(got + '=' + ''.join(DIGITS[s.mo[l][-1][1]] for l in ATOMIC + PLAIN))
+    def spins(self, s, t):
+        """It can't know that it must not look at what is newest, which it does not wait for."""
+        if s.asleep[t]:
+            return False
+        op = self.threads[t][s.pc[t]]
+        return (op.kind == 'spin' and op.only_if in (None, s.last[t])
+                and s.mo[op.loc][-1][1] != op.numbers[0])
+
+    def ended(self, s, t):
+        return s.pc[t] == len(self.threads[t]) and not s.asleep[t]
 
     def may_sleep(self, s):
-        return all((s.asleep[t] and self.p.sleepers >> t & 1)
-                   or (s.pc[t] == len(self.p.threads[t]) and not s.asleep[t])
+        return all(self.ended(s, t) or (s.asleep[t] and self.p.sleepers >> t & 1)
                    for t in range(self.n))
 
+    def at_rest(self, s):
+        """Nobody can go on: the end, or a mistake, if there is no deadline to wait for."""
+        if any(a and a[1] for a in s.asleep):
+            return
+        if not self.may_sleep(s):
+            self.failures.add('stuck')
+            return
+        got = '/'.join(g + ('' if self.ended(s, t) else '!') for t, g in enumerate(s.got))
+        self.outcomes.add(got + '=' + ''.join(DIGITS[s.mo[l][-1][1]] for l in ATOMIC + PLAIN))
+
     def time_passes(self, s):
-        if self.may_sleep(s):
-            return []
         out = []
         for t in range(self.n):
             if s.asleep[t] and s.asleep[t][1]:
@@ -212,31 +239,28 @@ class Oracle:
                 everything = 0
                 for q in range(self.n):
                     everything |= ((1 << s.count[q]) - 1) << q * STRIDE
-                new.order = replaced(new.order, t, new.order[t] | everything)
+                self.after(new, t, everything)
                 out.append(new)
         return out
 
     def wake_up(self, s, t):
         spurious, timeouts = s.budget[t]
-        limit = s.asleep[t][1]
         out = []
         if spurious < self.p.spurious:
             out.append(self.leave_sleep(s, t, 'w'))
-        if limit and (spurious < self.p.spurious or timeouts < self.p.timeouts):
+        if s.asleep[t][1] and (spurious < self.p.spurious or timeouts < self.p.timeouts):
             out.append(self.leave_sleep(s, t, 't'))
         return out
 
     def leave_sleep(self, s, t, how):
         """Without a wake. Takes its place among the calls on the futex."""
         new = s.copy()
-        loc = s.asleep[t][0]
         spurious, timeouts = s.budget[t]
-        new.budget = replaced(s.budget, t,
-                              (spurious + (how == 'w'), timeouts + (how == 't')))
+        new.budget = replaced(s.budget, t, (spurious + (how == 'w'), timeouts + (how == 't')))
         new.asleep = replaced(s.asleep, t, None)
         new.got = replaced(s.got, t, s.got[t] + how)
         self.event(new, t, 0)
-        self.chain(new, t, loc)
+        self.chain(new, t, s.asleep[t][0])
         return new
 
     # -- events -----------------------------------------------------------------------------------
@@ -245,34 +269,29 @@ class Oracle:
         """A new event of t, before which `adds` happens too. Returns its bit."""
         bit = 1 << (t * STRIDE + s.count[t])
         s.count = replaced(s.count, t, s.count[t] + 1)
-        s.hb = replaced(s.hb, t, s.hb[t] | adds | bit)
-        if self.ordered and not self.full:
-            self.put_before(s, bit, s.order[t] | adds)
-            s.order = replaced(s.order, t, s.before[bit] | bit)
+        if self.full:
+            s.order = replaced(s.order, t, s.hb[t])  # for strongly_before()
+        elif self.ordered:
+            s.before = {**s.before, bit: s.order[t]}
+            s.order = replaced(s.order, t, s.order[t] | bit)
+        s.hb = replaced(s.hb, t, s.hb[t] | adds | bit | bit << SHIFT)
         return bit
 
-    def put_before(self, s, bit, mask):
-        """All in the mask are carried out before bit, which nobody follows yet."""
-        if self.ordered:
-            s.before = dict(s.before)
-            all_before = s.before.get(bit, 0) | mask
-            for b in bits(mask):
-                all_before |= s.before.get(b, 0)
-            s.before[bit] = all_before
-
-    def after(self, s, t, bit, mask):
-        """The last event of t comes after these."""
+    def after(self, s, t, mask):
+        """The last event of t, which nobody follows yet, is carried out after these."""
         if self.ordered and not self.full:
-            self.put_before(s, bit, mask)
-            s.order = replaced(s.order, t, s.before[bit] | bit)
+            bit = 1 << (t * STRIDE + s.count[t] - 1)
+            for b in bits(mask & ~bit):
+                mask |= s.before[b]
+            s.before = {**s.before, bit: s.before[bit] | mask & ~bit}
+            s.order = replaced(s.order, t, s.order[t] | mask)
 
     def chain(self, s, t, loc):
         """The last event of t is the next one of a lock or futex."""
-        bit = 1 << (t * STRIDE + s.count[t] - 1)
         history = s.history.get(loc, ())
         if history:
-            self.after(s, t, bit, history[-1])
-        s.history = {**s.history, loc: history + (bit,)}
+            self.after(s, t, history[-1])
+        s.history = {**s.history, loc: history + (1 << (t * STRIDE + s.count[t] - 1),)}
 
     def edge(self, s, a, b):
         """a before b, both there already. False: that is a cycle."""
@@ -281,87 +300,69 @@ class Oracle:
         if not s.before.get(b, 0) & a:
             adds = s.before.get(a, 0) | a
             s.before = {e: m | adds if e == b or m & b else m for e, m in s.before.items()}
-            s.before[b] = s.before.get(b, 0) | adds
+            s.before.setdefault(b, adds)
             if not self.full:
-                for t in range(self.n):
-                    if s.order[t] & b:
-                        s.order = replaced(s.order, t, s.order[t] | adds)
+                s.order = tuple([m | adds if m & b else m for m in s.order])
         return True
 
-    # -- the order of SC events and fences ----------------------------------------------------------
-
-    @staticmethod
-    def rank(position, reads):
-        """Of accesses to one location: a is coherence-ordered before b iff its rank is less."""
-        return 2 * position + reads
+    # -- S: the order of SC events ------------------------------------------------------------------
 
     def sources(self, s, access):
-        """What must be in S before whatever comes after this access: itself, fences before it."""
+        """What is in S before whatever comes after this access: itself, fences before it."""
         bit, _, _, sc, _, hb = access
-        out = [(bit, '')] if sc else []
-        return out + [(f, group) for f, group, _ in s.fences if f & hb]
+        return ([bit] if sc else []) + [f for f, _ in s.fences if f << SHIFT & hb]
 
     def targets(self, s, access):
         bit, _, _, sc, _, _ = access
-        out = [(bit, '')] if sc else []
-        return out + [(f, group) for f, group, hb in s.fences if bit & hb]
+        return ([bit] if sc else []) + [f for f, hb in s.fences if bit << SHIFT & hb]
 
     def access_fits(self, s, t, loc, new):
-        """Rules 4.1 to 4.4 for the pairs of this access and others."""
+        """Rules 4.1 to 4.4 for the pairs of this access and others. Of two accesses one is
+        coherence-ordered before the other if its rank is less."""
         bit, position, reads, sc, _, _ = new
-        mine, rank = self.sources(s, new), self.rank(position, reads)
+        mine, rank = self.sources(s, new), 2 * position + reads
         if sc and self.full:
-            self.put_before(s, bit, self.strongly_before(s, t, bit))
+            self.strongly_before(s, t, bit)
         for other in s.access[loc]:
-            other_rank = self.rank(other[1], other[2])
+            other_rank = 2 * other[1] + other[2]
             if other_rank > rank:
-                for a, group in mine:
-                    for b, other_group in self.targets(s, other):
-                        if group == other_group and not self.edge(s, a, b):
+                for a in mine:
+                    for b in self.targets(s, other):
+                        if not self.edge(s, a, b):
                             return False
             elif other_rank < rank and sc:
-                for a, group in self.sources(s, other):
-                    if group == '' and not self.edge(s, a, bit):
+                for a in self.sources(s, other):
+                    if not self.edge(s, a, bit):
                         return False
         return True
 
-    def fence_fits(self, s, t, bit, group):
+    def fence_fits(self, s, t, bit):
         hb = s.hb[t]
         if self.full:
-            self.put_before(s, bit, self.strongly_before(s, t, bit))
+            self.strongly_before(s, t, bit)
         for loc in ATOMIC:
-            known = [self.rank(a[1], a[2]) for a in s.access[loc] if a[0] & hb]
-            if not known:
-                continue
-            top = max(known)
+            top = max([2 * a[1] + a[2] for a in s.access[loc] if a[0] << SHIFT & hb], default=-1)
             for other in s.access[loc]:
-                if self.rank(other[1], other[2]) < top:
-                    for a, other_group in self.sources(s, other):
-                        if group == other_group and not self.edge(s, a, bit):
+                if 2 * other[1] + other[2] < top:
+                    for a in self.sources(s, other):
+                        if not self.edge(s, a, bit):
                             return False
-        s.fences += ((bit, group, hb),)
-        if not self.full:
-            s.order = replaced(s.order, t, s.before[bit] | bit)
+        s.fences += ((bit, hb),)
         return True
 
     def strongly_before(self, s, t, bit):
-        """SC events that strongly happen before this one, of the whole model only: sb, and
-        sb; hb; sb. What synchronizes by SC accesses is in the rules already."""
-        def all_sc():
-            mask = 0
-            for loc in ATOMIC:
-                for a in s.access[loc]:
-                    mask |= a[0] if a[3] else 0
-            for f in s.fences:
-                mask |= f[0]
-            return mask
-        mine = (bit - 1) >> t * STRIDE << t * STRIDE
-        mask = mine
-        for b in bits(s.order[t]):  # hb of the event before
-            number = b.bit_length() - 1
-            low = number - number % STRIDE
+        """Puts into S what strongly happens before this SC event: sb, and sb; hb; sb. (Of full
+        graphs; in the others all of sb and rf is in the order.)"""
+        mask = (bit - 1) >> t * STRIDE << t * STRIDE
+        for b in bits(s.order[t] & (1 << SHIFT) - 1):
+            low = (b.bit_length() - 1) // STRIDE * STRIDE
             mask |= (b - 1) >> low << low
-        return mask & all_sc() & ~bit
+        mask &= ~bit
+        for b in s.before:
+            if mask & b:
+                mask |= s.before[b]
+        s.before = {**s.before, bit: s.before.get(bit, 0) | sum(
+            b for b in bits(mask) if b in s.before)}
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -372,72 +373,62 @@ class Oracle:
                 return True
         return False
 
-    def first_position(self, s, loc, hb):
-        """Coherence: the oldest store that may still be read after these events."""
-        return max([a[1] for a in s.access[loc] if a[0] & hb], default=0)
+    @staticmethod
+    def first_position(s, loc, hb):
+        """Coherence: the oldest store that may still be read by who knows of these events."""
+        first = 0
+        for a in s.access[loc]:
+            if a[1] > first and a[0] << SHIFT & hb:
+                first = a[1]
+        return first
 
     def read(self, s, t, loc, position, order, plain=False):
         """A new graph where t's next event is this read, or None."""
-        event, value, adds, _ = s.mo[loc][position]
+        event, _, adds, _ = s.mo[loc][position]
         acquired = adds if order in ACQUIRES else 0
         hb = s.hb[t] | acquired
-        if self.first_position(s, loc, hb) > position:
-            return None
-        if self.races(s, loc, hb, False, plain):
+        if self.first_position(s, loc, hb) > position or self.races(s, loc, hb, False, plain):
             return None
         new = s.copy()
-        previous = s.hb[t]
         bit = self.event(new, t, acquired)
-        if event:
-            self.after(new, t, bit, event)
+        self.after(new, t, event)
         new.acq = replaced(s.acq, t, s.acq[t] | adds)
         new.seen = replaced(s.seen, t, s.seen[t] + (event,))
-        access = (bit, position, 1, order == 'sc', plain, new.hb[t])
-        if self.ordered and not self.access_fits(new, t, loc, access):
-            return None
-        new.access = {**new.access, loc: new.access[loc] + (access,)}
-        if self.full:
-            new.order = replaced(new.order, t, new.order[t] | previous)
-        return new
+        return self.add_access(new, t, loc, (bit, position, 1, order == 'sc', plain, new.hb[t]))
 
-    def write(self, s, t, loc, position, value, order, plain=False, rmw=None):
-        """The same for a write at this place of the modification order; rmw: reads from the
-        store before it, with this value."""
-        old = s.mo[loc][position - 1]
-        adds = old[2] if rmw is not None else 0
+    def write(self, s, t, loc, position, value, order, plain=False, rmw=False):
+        """The same for a write at this place of the modification order; rmw: it reads from the
+        store before."""
+        mo = s.mo[loc]
+        event, _, adds, _ = mo[position - 1]
+        adds = adds if rmw else 0
         acquired = adds if order in ACQUIRES else 0
         hb = s.hb[t] | acquired
-        if self.first_position(s, loc, hb) >= position:
+        if self.first_position(s, loc, hb) >= position or self.races(s, loc, hb, True, plain):
             return None
-        if position < len(s.mo[loc]) and s.mo[loc][position][3]:
+        if position < len(mo) and mo[position][3]:
             return None  # that one reads from the store before
-        if self.races(s, loc, hb, True, plain):
-            return None
         new = s.copy()
-        previous = s.hb[t]
         bit = self.event(new, t, acquired)
-        if rmw is not None:
+        self.after(new, t, event)
+        if rmw:
             new.acq = replaced(s.acq, t, s.acq[t] | adds)
-            new.seen = replaced(s.seen, t, s.seen[t] + (old[0],))
-        if old[0]:
-            self.after(new, t, bit, old[0])
+            new.seen = replaced(s.seen, t, s.seen[t] + (event,))
         published = 0 if plain else new.hb[t] if order in RELEASES else s.rel[t]
-        entry = (bit, value, published | adds, rmw is not None)
-        mo = s.mo[loc]
-        new.mo = {**s.mo, loc: mo[:position] + (entry,) + mo[position:]}
+        new.mo = {**s.mo, loc: mo[:position] + ((bit, value, published | adds, rmw),)
+                  + mo[position:]}
         if position < len(mo):
-            moved = tuple((b, p + (p >= position), r, sc, pl, h)
-                          for b, p, r, sc, pl, h in s.access[loc])
-            new.access = {**s.access, loc: moved}
-        access = (bit, position, 0, order == 'sc', plain, new.hb[t])
-        if self.ordered and not self.access_fits(new, t, loc, access):
-            return None
-        new.access = {**new.access, loc: new.access[loc] + (access,)}
-        if self.full:
-            new.order = replaced(new.order, t, new.order[t] | previous)
-        return new
+            new.access = {**s.access, loc: tuple(
+                [(b, p + (p >= position), r, sc, pl, h) for b, p, r, sc, pl, h in s.access[loc]])}
+        return self.add_access(new, t, loc, (bit, position, 0, order == 'sc', plain, new.hb[t]))
 
-    def positions(self, s, t, loc):
+    def add_access(self, s, t, loc, access):
+        if self.ordered and not self.access_fits(s, t, loc, access):
+            return None
+        s.access = {**s.access, loc: s.access[loc] + (access,)}
+        return s
+
+    def positions(self, s, loc):
         """Where a new write may go: the explorer's are always last."""
         last = len(s.mo[loc])
         return range(1, last + 1) if self.full else (last,)
@@ -445,151 +436,404 @@ class Oracle:
     # -- operations -------------------------------------------------------------------------------
 
     def step(self, s, t):
-        op = self.p.threads[t][s.pc[t]]
-        moved = s.copy()
-        moved.pc = replaced(s.pc, t, s.pc[t] + 1)
-        if op.only_if is not None and op.only_if != s.last[t]:
-            return [moved]
-        return getattr(self, 'do_' + op.kind)(moved, t, op)
+        op = self.threads[t][s.pc[t]]
+        s = s.copy()
+        s.pc = replaced(s.pc, t, s.pc[t] + 1)
+        if op.only_if not in (None, s.last[t]) or (op.unless is not None and op.unless == s.last[t]):
+            return [s]
+        return getattr(self, 'do_' + op.kind)(s, t, op)
 
-    def value(self, s, t, v, text=None):
+    @staticmethod
+    def value(s, t, v, text=None):
         if s is not None:
             s.last = replaced(s.last, t, v)
             s.got = replaced(s.got, t, s.got[t] + (text or DIGITS[v]))
         return s
 
     def do_load(self, s, t, op):
-        mo = s.mo[op.loc]
-        return [self.value(self.read(s, t, op.loc, i, op.orders[0]), t, mo[i][1])
-                for i in range(len(mo))]
+        return [self.value(self.read(s, t, op.loc, i, op.orders[0]), t, w[1])
+                for i, w in enumerate(s.mo[op.loc])]
 
     def do_store(self, s, t, op):
         return [self.write(s, t, op.loc, i, op.numbers[0], op.orders[0])
-                for i in self.positions(s, t, op.loc)]
+                for i in self.positions(s, op.loc)]
 
-    def rmw(self, s, t, loc, order, update, wants=None, text=''):
+    def rmw(self, s, t, op, update, wants=None, text=''):
         out = []
-        for i in self.positions(s, t, loc):
-            old = s.mo[loc][i - 1][1]
-            if wants is None or old == wants:
-                new = self.write(s, t, loc, i, update(old), order, rmw=old)
+        for i in self.positions(s, op.loc):
+            old = s.mo[op.loc][i - 1][1]
+            if wants in (None, old):
+                new = self.write(s, t, op.loc, i, update(old), op.orders[0], rmw=True)
                 out.append(self.value(new, t, old, DIGITS[old] + text))
         return out
 
     def do_xchg(self, s, t, op):
-        return self.rmw(s, t, op.loc, op.orders[0], lambda old: op.numbers[0])
+        return self.rmw(s, t, op, lambda old: op.numbers[0])
 
     def do_add(self, s, t, op):
-        return self.rmw(s, t, op.loc, op.orders[0], lambda old: old + op.numbers[0])
+        return self.rmw(s, t, op, lambda old: old + op.numbers[0])
 
-    def do_cas(self, s, t, op, weak=False):
+    def do_cas(self, s, t, op):
         wants, value = op.numbers
-        out = self.rmw(s, t, op.loc, op.orders[0], lambda old: value, wants, '+')
-        for i, (_, found, _, _) in enumerate(s.mo[op.loc]):
-            if weak or found != wants:
+        out = self.rmw(s, t, op, lambda old: value, wants, '+')
+        for i, w in enumerate(s.mo[op.loc]):
+            if op.kind == 'weak' or w[1] != wants:
                 new = self.read(s, t, op.loc, i, op.orders[1])
-                out.append(self.value(new, t, found, DIGITS[found] + '-'))
+                out.append(self.value(new, t, w[1], DIGITS[w[1]] + '-'))
         return out
 
-    def do_weak(self, s, t, op):
-        return self.do_cas(s, t, op, weak=True)
+    do_weak = do_cas
 
     def do_fence(self, s, t, op):
         order = op.orders[0]
-        previous = s.hb[t]
         bit = self.event(s, t, s.acq[t] if order in ACQUIRES else 0)
-        if order == 'sc' and not self.fence_fits(s, t, bit, ''):
+        if order == 'sc' and not self.fence_fits(s, t, bit):
             return []
         if order in RELEASES:
             s.rel = replaced(s.rel, t, s.hb[t])
-        if self.full:
-            s.order = replaced(s.order, t, s.order[t] | previous)
         return [s]
 
     def do_lock(self, s, t, op):
-        holder, adds, _ = s.lock[op.loc]
+        holder, adds = s.lock.get(op.loc, (None, 0))
         if holder is not None:
             return []
         self.event(s, t, adds)
         self.chain(s, t, op.loc)
-        s.lock = {**s.lock, op.loc: (t, adds, 0)}
+        s.lock = {**s.lock, op.loc: (t, adds)}
         return [s]
 
     def do_unlock(self, s, t, op):
         self.event(s, t, 0)
         self.chain(s, t, op.loc)
-        s.lock = {**s.lock, op.loc: (None, s.hb[t], 0)}
+        s.lock = {**s.lock, op.loc: (None, s.hb[t])}
         return [s]
 
-    def do_wait(self, s, t, op, limit=False):
-        """A fence that orders the calls on this futex only, then a relaxed read."""
-        bit = self.event(s, t, 0)
-        self.chain(s, t, op.loc)
-        if not self.fence_fits(s, t, bit, op.loc):
-            return []
+    def futex_call(self, s, t, loc):
+        """Knows what the calls before it knew."""
+        self.event(s, t, s.futex.get(loc, 0))
+        self.chain(s, t, loc)
+        s.futex = {**s.futex, loc: s.hb[t] >> SHIFT << SHIFT}
+
+    def do_wait(self, s, t, op):
+        self.futex_call(s, t, op.loc)
         out = []
-        for i, (_, found, _, _) in enumerate(s.mo[op.loc]):
+        for i, w in enumerate(s.mo[op.loc]):
             new = self.read(s, t, op.loc, i, 'rlx')
-            if new is None:
-                continue
-            if found == op.numbers[0]:
-                new.asleep = replaced(new.asleep, t, (op.loc, limit))
-            else:
+            if new is not None and w[1] == op.numbers[0]:
+                new.asleep = replaced(new.asleep, t, (op.loc, op.kind == 'waitl'))
+            elif new is not None:
                 new.got = replaced(new.got, t, new.got[t] + 'w')
             out.append(new)
         return out
 
-    def do_waitl(self, s, t, op):
-        return self.do_wait(s, t, op, limit=True)
+    do_waitl = do_wait
 
     def do_wake(self, s, t, op):
-        bit = self.event(s, t, 0)
-        self.chain(s, t, op.loc)
-        if not self.fence_fits(s, t, bit, op.loc):
-            return []
-        done, todo = [], [(s, op.numbers[0])]
+        self.futex_call(s, t, op.loc)
+        out, todo = [], [(s, op.numbers[0])]
         while todo:
             s, n = todo.pop()
             sleepers = [q for q in range(self.n) if s.asleep[q] and s.asleep[q][0] == op.loc]
             if n == 0 or not sleepers:
-                done.append(s)
+                out.append(s)
                 continue
             for q in sleepers:
                 new = s.copy()
                 new.asleep = replaced(s.asleep, q, None)
                 new.got = replaced(s.got, q, s.got[q] + 'w')
-                if not self.full:
-                    new.order = replaced(s.order, q, s.order[q] | s.order[t])
+                new.order = replaced(s.order, q, s.order[q] | s.order[t])
                 todo.append((new, n - 1))
-        return done
+        return out
 
     def do_read(self, s, t, op):
         last = len(s.mo[op.loc]) - 1
-        value = s.mo[op.loc][last][1]
-        return [self.value(self.read(s, t, op.loc, last, 'rlx', plain=True), t, value)]
+        return [self.value(self.read(s, t, op.loc, last, 'rlx', plain=True), t,
+                           s.mo[op.loc][last][1])]
 
     def do_write(self, s, t, op):
         return [self.write(s, t, op.loc, len(s.mo[op.loc]), op.numbers[0], 'rlx', plain=True)]
 
     def do_spin(self, s, t, op):
-        """Looking in vain adds nothing but happens-before, so it need not be looked at: just the
-        read that ends it."""
+        """Looking in vain adds nothing but happens-before: the look that ends it is enough."""
         return [self.read(s, t, op.loc, i, op.orders[0])
                 for i, w in enumerate(s.mo[op.loc]) if w[1] == op.numbers[0]]
-
-    def do_twice(self, s, t, op):
-        out = []
-        for i, (_, found, _, _) in enumerate(s.mo[op.loc]):
-            new = self.value(self.read(s, t, op.loc, i, op.orders[0]), t, found)
-            if new is not None and found != op.numbers[0]:
-                new.pc = replaced(new.pc, t, new.pc[t] - 1 + 1)
-                out += self.do_load(new, t, op.__class__('load', op.loc, (), op.orders))
-            else:
-                out.append(new)
-        return out
 
     def do_pause(self, s, t, op):
         return [s]
 
     def do_pick(self, s, t, op):
         return [self.value(s.copy(), t, v) for v in range(op.numbers[0])]
+
+
+# -- random programs --------------------------------------------------------------------------------
+
+LOADS = ('rlx', 'acq', 'sc')
+STORES = ('rlx', 'rel', 'sc')
+BOTH = ('rlx', 'acq', 'rel', 'ar', 'sc')
+FENCES = ('acq', 'rel', 'ar', 'sc')
+
+
+class Maker:
+    """A program by a taste: how often each kind of operation comes, which orders."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        pick = rng.random
+        self.locs = ATOMIC[:rng.choice((1, 2, 2, 2, 3, 3))]
+        self.sc = rng.choice((0, 0.1, 0.5, 0.9))
+        self.relaxed = rng.choice((0.1, 0.4, 0.8))
+        self.values = rng.choice((1, 2, 2, 3))
+        self.weights = {'load': 4, 'store': 4, 'xchg': rng.choice((0, 1)),
+                        'add': rng.choice((0, 1)), 'cas': rng.choice((0, 1, 2)),
+                        'weak': rng.choice((0, 0, 1)), 'fence': rng.choice((0, 0, 1, 3))}
+        self.plain = pick() < 0.25
+        self.mixed = self.plain and pick() < 0.3
+        self.futex = pick() < 0.2
+        self.locks = pick() < 0.2
+        self.spin = pick() < 0.1 and not self.mixed
+        self.conditions = rng.choice((0, 0, 0.2, 0.4))
+        if self.plain:
+            self.weights.update(read=2, write=2)
+        if self.futex:
+            self.weights.update(wait=2, wake=3, waitl=rng.choice((0, 2)))
+        if self.spin:
+            self.weights.update(spin=1)
+        if pick() < 0.05:
+            self.weights.update(twice=1, pick=1, pause=rng.choice((0, 1)))
+
+    def order(self, orders):
+        r = self.rng
+        if r.random() < self.sc:
+            return 'sc'
+        return 'rlx' if r.random() < self.relaxed and 'rlx' in orders else r.choice(orders)
+
+    def op(self):
+        r = self.rng
+        kind = r.choices(list(self.weights), self.weights.values())[0]
+        loc, v = r.choice(self.locs), r.randint(1, self.values)
+        only_if = r.randint(0, self.values) if r.random() < self.conditions else None
+        if kind in ('read', 'write') and not (self.mixed and r.random() < 0.5):
+            loc = r.choice(PLAIN[:1 + (r.random() < 0.3)])
+        if kind in ('wait', 'waitl', 'wake'):
+            loc = r.choice(self.locs[:2])
+            loc = 'x' if r.random() < 0.7 else loc
+        old = r.randint(0, self.values)
+        numbers, orders = {
+            'load': ((), (LOADS,)), 'store': ((v,), (STORES,)), 'xchg': ((v,), (BOTH,)),
+            'add': ((1,), (BOTH,)), 'cas': ((old, v), (BOTH, LOADS)),
+            'weak': ((old, v), (BOTH, LOADS)), 'fence': ((), (FENCES,)), 'wait': ((old % 2,), ()),
+            'waitl': ((old % 2,), ()), 'wake': ((r.choice((1, 1, 2)),), ()), 'read': ((), ()),
+            'write': ((v,), ()), 'spin': ((v,), (LOADS,)), 'twice': ((v,), (LOADS,)),
+            'pause': ((), ()), 'pick': ((2,), ())}[kind]
+        if kind in ('fence', 'pause', 'pick'):
+            loc = None
+        if kind == 'twice':
+            only_if = None
+        return Op(kind, loc, numbers, [self.order(o) for o in orders], only_if)
+
+    def thread(self, n):
+        ops = [self.op() for _ in range(n)]
+        # After a second pause without a store of its own a thread only sees what is newest.
+        pauses = [op for op in ops if op.kind in ('twice', 'pause')]
+        ops = [op for op in ops if op not in pauses[1:]]
+        if self.locks and self.rng.random() < 0.8:
+            r, held = self.rng, []
+            for _ in range(r.choice((1, 1, 1, 2))):
+                lock = r.choice('l' if r.random() < 0.7 else 'lm')
+                first = r.randint(0, len(ops))
+                last = r.randint(first, len(ops))
+                if lock not in held:
+                    ops[last:last] = [Op('unlock', lock)]
+                    ops[first:first] = [Op('lock', lock)]
+                    held.append(lock)
+        return ops
+
+    def program(self):
+        r = self.rng
+        n = r.choices((2, 3, 4), (5, 4, 1))[0]
+        most = {2: 5, 3: 3, 4: 2}[n]
+        if r.random() < 0.1:
+            most += 1
+        p = Program([self.thread(r.randint(1, most)) for _ in range(n)])
+        if self.futex:
+            p.spurious = r.choice((0, 0, 0, 1))
+            p.timeouts = r.choice((0, 0, 0, 1))
+            p.sleepers = 15 if r.random() < 0.6 else 0
+        return p
+
+
+# -- the comparison ---------------------------------------------------------------------------------
+
+KINDS = {'data race': 'race', 'deadlock': 'stuck', 'spins for ever': 'stuck'}
+
+
+class Explorer:
+    def __init__(self, program):
+        self.program = program
+        self.file = tempfile.NamedTemporaryFile('w', prefix='pirn-fuzz-', suffix='.txt')
+
+    def write(self, programs):
+        self.file.seek(0)
+        self.file.truncate()
+        self.file.write(''.join(f'{p}\n' for p in programs))
+        self.file.flush()
+
+    def call(self, *args, fail=None):
+        # Nothing to search for addr2line: the place of a race does not matter here.
+        env = {'PIRN_FUZZ': self.file.name, 'PATH': '/nowhere'}
+        if fail:
+            env['PIRN_FUZZ_FAIL'] = fail
+        return subprocess.run([self.program, *args], env=env, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+    def run(self, programs, *args):
+        """Of each program (its outcomes or None, failure or None, are these all)."""
+        self.write(programs)
+        results = {}
+        for line in self.call('--outcomes', *args).splitlines():
+            m = re.match(r'p(\d+): (.*)', line)
+            if not m or int(m[1]) in results:
+                continue
+            if m[2].startswith('outcomes'):
+                words, _, rest = m[2].partition(':')
+                results[int(m[1])] = (set(rest.split()), None, words == 'outcomes')
+            else:
+                kind = [v for k, v in KINDS.items() if k in m[2]]
+                results[int(m[1])] = (None, kind[0] if kind else m[2], True)
+        return [results.get(i, (None, 'no answer', True)) for i in range(len(programs))]
+
+
+def verdict(result, oracle):
+    """What is wrong with the explorer's result, or None."""
+    outcomes, failure, complete = result
+    if failure:
+        if failure in oracle.failures:
+            return None
+        return f'reports {failure!r}, though there is none'
+    if oracle.failures:
+        return complete and f'does not report {" or ".join(oracle.failures)}'
+    wrong, missed = outcomes - oracle.outcomes, oracle.outcomes - outcomes
+    if wrong:
+        return 'shows what cannot be: ' + ' '.join(sorted(wrong))
+    if missed and complete:
+        return 'misses ' + ' '.join(sorted(missed))
+    return None
+
+
+WAYS = {'reduced': ('--bound', 'all'), 'plain search': ('--bound', '99')}
+LIMIT = ('--executions', '300000')
+
+
+def examine(explorer, programs):
+    """Of each program: what is wrong, or None; or TooBig."""
+    results = {way: explorer.run(programs, *args, *LIMIT) for way, args in WAYS.items()}
+    out = []
+    for i, p in enumerate(programs):
+        try:
+            oracle = Oracle(p)
+        except TooBig:
+            out.append(TooBig)
+            continue
+        wrong = [f'{way}: {v}' for way in WAYS if (v := verdict(results[way][i], oracle))]
+        out.append('\n'.join(wrong) or None)
+    return out
+
+
+def smaller(p):
+    """Programs that are a step simpler."""
+    def but(threads, **options):
+        old = {'spurious': p.spurious, 'timeouts': p.timeouts, 'sleepers': p.sleepers}
+        return Program(threads, **{**old, **options})
+    for t in range(len(p.threads)):
+        if len(p.threads) > 1:
+            yield but(p.threads[:t] + p.threads[t + 1:])
+    for name in ('spurious', 'timeouts', 'sleepers'):
+        if getattr(p, name):
+            yield but(p.threads, **{name: 0})
+    for t, ops in enumerate(p.threads):
+        def with_ops(new):
+            return but(p.threads[:t] + [new] + p.threads[t + 1:])
+        for i, op in enumerate(ops):
+            rest = ops[:i] + ops[i + 1:]
+            if op.kind == 'lock':
+                at = next(k for k, o in enumerate(rest) if o.kind == 'unlock' and o.loc == op.loc)
+                rest = rest[:at] + rest[at + 1:]
+            if op.kind != 'unlock':
+                yield with_ops(rest)
+            changes = []
+            if op.only_if is not None:
+                changes.append(dict(only_if=None))
+            if op.kind in ('xchg', 'add'):
+                changes.append(dict(kind='store', orders=['rlx' if op.orders[0] in ('acq', 'ar')
+                                                         else op.orders[0]]))
+            for k, o in enumerate(op.orders):
+                if o != 'rlx' and op.kind != 'fence':
+                    changes.append(dict(orders=op.orders[:k] + ('rlx',) + op.orders[k + 1:]))
+            for k, n in enumerate(op.numbers):
+                if n > 1:
+                    changes.append(dict(numbers=op.numbers[:k] + (1,) + op.numbers[k + 1:]))
+            for c in changes:
+                fields = dict(kind=op.kind, loc=op.loc, numbers=op.numbers, orders=op.orders,
+                              only_if=op.only_if)
+                yield with_ops(ops[:i] + [Op(**{**fields, **c})] + ops[i + 1:])
+
+
+def shrink(explorer, p):
+    """The first smaller program that still goes wrong, again and again."""
+    while True:
+        candidates = [c for c in smaller(p)][:900]
+        for c, wrong in zip(candidates, examine(explorer, candidates)):
+            if wrong and wrong is not TooBig:
+                p = c
+                break
+        else:
+            return p
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
+    parser.add_argument('--program', default='build/model/tests/model/model-fuzz')
+    parser.add_argument('--seconds', type=float, default=60)
+    parser.add_argument('--count', type=int, help='stop after so many programs')
+    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--full', action='store_true', help='what does the explorer not show?')
+    parser.add_argument('--keep-going', action='store_true', help='after a mismatch')
+    parser.add_argument('--check', metavar='TEXT', help='this program only')
+    parser.add_argument('--verbose', action='store_true', help='with --check: all outcomes')
+    args = parser.parse_args()
+    explorer = Explorer(args.program)
+    if args.check:
+        p = parse(args.check)
+        wrong = examine(explorer, [p])[0]
+        if args.verbose:
+            oracle = Oracle(p)
+            for way, a in WAYS.items():
+                print(f'{way}:', *explorer.run([p], *a)[0])
+            print('oracle:', oracle.outcomes, oracle.failures)
+            print('not promised:', Oracle(p, full=True).outcomes - oracle.outcomes)
+        print(wrong or 'as it must be')
+        return 1 if wrong else 0
+    start, compared, too_big, batch, mismatches = time.monotonic(), 0, 0, 0, 0
+    failing = outcomes = 0
+    while time.monotonic() - start < args.seconds and not (args.count and compared >= args.count):
+        rng = random.Random(f'{args.seed} {batch}')
+        programs = [Maker(rng).program() for _ in range(100)]
+        batch += 1
+        for p, wrong in zip(programs, examine(explorer, programs)):
+            if wrong is TooBig:
+                too_big += 1
+                continue
+            compared += 1
+            if wrong:
+                mismatches += 1
+                p = shrink(explorer, p)
+                print(f'{p}\n{examine(explorer, [p])[0]}', flush=True)
+                if not args.keep_going:
+                    return 1
+    print(f'fuzz: {compared} programs compared, {too_big} too big, {mismatches} mismatches, '
+          f'seed {args.seed}, {time.monotonic() - start:.0f} s')
+    return 1 if mismatches else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

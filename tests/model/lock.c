@@ -58,9 +58,10 @@ static void twice(void)
 
 LOCK_MODEL(lock_two, .threads = {twice, twice}, .spurious = 2, .preemptions = MODEL_UNBOUNDED)
 LOCK_MODEL(lock_three, .threads = {once, once, once}, .preemptions = MODEL_UNBOUNDED)
-LOCK_MODEL(lock_three_spurious, .threads = {once, once, once}, .spurious = 1, .preemptions = 4)
-LOCK_MODEL(lock_three_twice, .threads = {twice, once, once}, .preemptions = 4)
-LOCK_MODEL(lock_four, .threads = {once, once, once, once}, .preemptions = 3)
+LOCK_MODEL(lock_three_spurious, .threads = {once, once, once}, .spurious = 1, .preemptions = 5,
+           .quick = 4)
+LOCK_MODEL(lock_three_twice, .threads = {twice, once, once}, .preemptions = 5, .quick = 3)
+LOCK_MODEL(lock_four, .threads = {once, once, once, once}, .preemptions = 3, .quick = 2)
 
 /* --- the word lock ------------------------------------------------------------------------------- */
 
@@ -119,12 +120,14 @@ static void word_add(void)
 
 #define WORD_MODEL(mname, ...) MODEL(mname, .setup = setup_word, .finish = finish_word, __VA_ARGS__)
 
-WORD_MODEL(word_two, .threads = {word_twice, word_twice}, .spurious = 1,
-           .preemptions = MODEL_UNBOUNDED)
-WORD_MODEL(word_three, .threads = {word_once, word_once, word_once}, .preemptions = MODEL_UNBOUNDED)
-WORD_MODEL(word_four, .threads = {word_once, word_once, word_once, word_once}, .preemptions = 3)
-WORD_MODEL(word_with_add, .threads = {word_once, word_once, word_add},
-           .preemptions = MODEL_UNBOUNDED)
+WORD_MODEL(word_two, .threads = {word_twice, word_twice}, .preemptions = MODEL_UNBOUNDED,
+           .quick = 4)
+WORD_MODEL(word_two_spurious, .threads = {word_twice, word_once}, .spurious = 2,
+           .preemptions = MODEL_UNBOUNDED, .quick = 4)
+WORD_MODEL(word_three, .threads = {word_once, word_once, word_once}, .preemptions = 4, .quick = 2)
+WORD_MODEL(word_four, .threads = {word_once, word_once, word_once, word_once}, .preemptions = 3,
+           .quick = 1)
+WORD_MODEL(word_with_add, .threads = {word_once, word_once, word_add}, .preemptions = 3, .quick = 2)
 
 /* --- the last one frees the word ------------------------------------------------------------------- */
 
@@ -153,4 +156,4 @@ static void word_leave(void)
 MODEL(word_freed, .setup = setup_two_users, .threads = {word_leave, word_leave}, .spurious = 2,
       .preemptions = MODEL_UNBOUNDED)
 MODEL(word_freed_three, .setup = setup_three_users, .threads = {word_leave, word_leave, word_leave},
-      .preemptions = MODEL_UNBOUNDED)
+      .preemptions = 4, .quick = 2)

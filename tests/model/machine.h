@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small machine for models of the scheduler: Ms that are model threads, Ps, and Gs that are run by
- * calling a function, without a stack of their own. find_work() and everything below it is pirn's.
+ * A small machine for models of the scheduler: Ms that are model threads, Ps, and Gs. A G is run by
+ * calling a function, without a stack of its own; with MACHINE_STACKS it is a goroutine, which can
+ * park. find_work() and everything below it is pirn's.
  *
  * A G that must not run alone blocks its M, P and all, until the others have run: so if a wake-up is
  * lost nobody can go on, which the explorer reports.
@@ -12,8 +13,9 @@
 #include <stdlib.h>
 
 #include "explorer/model.h"
-#include "sched/sched.h"
+#include "sched/park.h"
 
+#define MAYBE __attribute__((unused))
 #define PS 3
 #define GS 6
 
@@ -60,6 +62,12 @@ STUB void p_retire_g0(struct m *mp)
 STUB void m_leave_for_good(struct m *mp)
 {
     model_fail("M %d is told to stop", mp->id);
+}
+
+STUB const char *g_status_name(uint32_t status)
+{
+    static const char *const names[] = {"idle", "runnable", "running", "waiting"};
+    return names[status];
 }
 
 #undef errno
@@ -128,7 +136,7 @@ static void machine_setup(uint32_t n)
 }
 
 /* The M sleeps, its P is idle. */
-static void machine_idle(int i)
+MAYBE static void machine_idle(int i)
 {
     struct m *mp = &ms[i];
     pidle_put_locked(mp->p);
@@ -149,23 +157,14 @@ static struct g *new_g(int i)
     return &gs[i];
 }
 
-static void run_g(struct m *mp, struct g *gp)
+static void note_run(int i)
 {
-    int i = (int)(gp - gs);
-    CHECK(gp->id == 7);
-    at_store(&gp->status, G_RUNNING, RELAXED);
-    at_count(&mp->p->counts.switches, 1);
-    gp->creator++; /* a race if two run it */
+    gs[i].creator++; /* a race if two run it */
     at_store(&ran[i], 1, RELEASE);
     futex_wake(&ran[i], GS);
-    mp->curg = gp;
-    if (body[i]) {
-        body[i](mp);
-    }
-    mp->curg = NULL;
 }
 
-static void wait_for(int i)
+MAYBE static void wait_for(int i)
 {
     while (!at_load(&ran[i], ACQUIRE)) {
         futex_wait(&ran[i], 0, INT64_MAX);
@@ -173,36 +172,93 @@ static void wait_for(int i)
 }
 
 /* What an M does, from the beginning or from its sleep. */
-static void m_loop(struct m *mp)
+static struct m *m_begin(int i)
 {
-    struct g *gp;
-    current_m = mp;
+    struct m *mp = current_m = &ms[i];
     if (!mp->p) {
         note_wait(&mp->park);
         note_clear(&mp->park);
         mp->p = mp->nextp;
         mp->nextp = NULL;
     }
-    while ((gp = find_work(mp))) {
+    return mp;
+}
+
+#ifdef MACHINE_STACKS /* Gs are goroutines */
+
+#define STACK 16384
+static _Alignas(64) char stacks[GS][STACK];
+
+static struct g *new_goroutine(int i)
+{
+    gs[i].stack_hi = stacks[i] + STACK;
+    gs[i].sp = NULL;
+    return new_g(i);
+}
+
+static void commit_end(struct m *mp, struct g *gp)
+{
+    (void)mp;
+    at_store(&gp->status, G_IDLE, RELAXED);
+    note_run((int)(gp - gs));
+}
+
+/* The first frame of a goroutine. */
+void *g_main(void)
+{
+    struct m *mp = switch_finish();
+    body[mp->curg - gs](mp);
+    mp = getm();
+    switch_away(mp, mp->curg, NULL, commit_end);
+    model_fail("a goroutine was resumed after its end");
+}
+
+static void m_loop(int i)
+{
+    m_run(m_begin(i));
+}
+
+#else
+
+static void run_g(struct m *mp, struct g *gp)
+{
+    int i = (int)(gp - gs);
+    CHECK(gp->id == 7);
+    at_store(&gp->status, G_RUNNING, RELAXED);
+    at_count(&mp->p->counts.switches, 1);
+    note_run(i);
+    mp->curg = gp;
+    if (body[i]) {
+        body[i](mp);
+    }
+    mp->curg = NULL;
+}
+
+static void m_loop(int i)
+{
+    struct m *mp = m_begin(i);
+    for (struct g *gp; (gp = find_work(mp));) {
         run_g(mp, gp);
     }
 }
 
+#endif
+
 static void m0(void)
 {
-    m_loop(&ms[0]);
+    m_loop(0);
 }
-static void m1(void)
+MAYBE static void m1(void)
 {
-    m_loop(&ms[1]);
+    m_loop(1);
 }
-__attribute__((unused)) static void m2(void)
+MAYBE static void m2(void)
 {
-    m_loop(&ms[2]);
+    m_loop(2);
 }
 
 /* A thread that pirn did not make submits G i. */
-static void submit_foreign(int i)
+MAYBE static void submit_foreign(int i)
 {
     struct g *gp = new_g(i);
     lock(&sched.lock);

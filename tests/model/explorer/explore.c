@@ -182,28 +182,59 @@ static uint16_t last_dependent(const struct op *op, int q)
     return op->writes || op->sc ? later(last, l->last_read[q]) : last;
 }
 
-/* p's next operation must be tried before event e of another thread too: at e's node somebody goes
- * on by whom that may come about. */
-static void try_before(const struct event *e, int p)
+/* Is number k of r the first event of r since e, and can nothing since e come before it? */
+static bool is_first(const struct event *e, int r, uint16_t k)
+{
+    const uint16_t *before = events[r][k].events;
+    for (int q = 0; q < ex.nthreads; q++) {
+        uint16_t last = q == r ? (uint16_t)(k - 1) : before[q];
+        if (last && events[q][last].index > e->index) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* p's next operation must be tried before event e of another thread too, and with it what has
+ * happened since e and comes before p's operation, of each thread so many events. None of that
+ * depends on e. So at e's node somebody must be tried with whom it can begin; another one who takes
+ * part in it won't do, since to try him first is to try something else. */
+static void try_before(const struct event *e, int p, const uint16_t *before)
 {
     if (e->node < 0) {
         return;
     }
     struct node *node = &path[e->node];
-    const uint16_t *before = ex.threads[p].events;
     unsigned can = node->n, known = (unsigned)(node->done | node->todo | 1u << node->cur), by = 0;
+    bool alone = true;
     for (int r = 0; r < ex.nthreads; r++) {
-        bool helps = r == p;
-        for (uint16_t k = before[r]; !helps && k > 0 && events[r][k].index > e->index; k--) {
-            helps = true;
+        for (uint16_t k = before[r]; k > 0 && events[r][k].index > e->index; k--) {
+            alone = false;
+            by |= (unsigned)is_first(e, r, k) << r;
         }
-        by |= (unsigned)helps << r;
     }
+    by |= (unsigned)alone << p;
     if (by & (known | node->sleep)) {
         return;
     }
     by &= can;
     node->todo |= (uint8_t)(by ? (by >> p & 1 ? 1u << p : 1u << lowest(by)) : can & ~known);
+}
+
+/* The last event of q that p's operation does not commute with: deps[q]. Unless something orders
+ * the two, either may come first. */
+static void race_with(int q, int p, const uint16_t *deps)
+{
+    uint16_t before[NT];
+    memcpy(before, ex.threads[p].events, sizeof before);
+    for (int r = 0; r < ex.nthreads; r++) {
+        if (r != q && deps[r]) {
+            events_join(before, events[r][deps[r]].events);
+        }
+    }
+    if (before[q] < deps[q]) {
+        try_before(&events[q][deps[q]], p, before);
+    }
 }
 
 /* p's operation is about to be carried out. */
@@ -218,8 +249,10 @@ static void note_event(int p, int node)
         if (load && events[q][deps[q]].atomic) {
             deps[q] = 0; /* event_saw() */
         }
+    }
+    for (int q = 0; q < ex.nthreads; q++) {
         if (deps[q] > t->events[q]) {
-            try_before(&events[q][deps[q]], p);
+            race_with(q, p, deps);
         }
     }
     for (int q = 0; q < ex.nthreads; q++) {
@@ -328,7 +361,19 @@ static unsigned may_stop_sleeping(void)
     return set;
 }
 
-static int pick_dfs(unsigned can, unsigned first)
+/* A load that was woken, but not by anything that it could see, sleeps on. */
+static void back_to_sleep(void)
+{
+    for (int q = 0; q < ex.nthreads; q++) {
+        if (ex.fresh[q] && !load_has_new(q)) {
+            ex.sleep |= (uint8_t)(1u << q);
+        }
+    }
+}
+
+/* time: the threads of can are asleep until a deadline. Then each is tried with the others awake:
+ * whoever goes on first takes that possibility from the others, so the order matters. */
+static int pick_dfs(unsigned can, unsigned first, bool time)
 {
     struct node *node;
     if (depth < length) {
@@ -336,7 +381,7 @@ static int pick_dfs(unsigned can, unsigned first)
         if (node->value || node->n != (uint8_t)can) {
             model_fail("not deterministic: other threads can go on than before");
         }
-        ex.sleep = node->sleep | node->done;
+        ex.sleep = time ? 0 : node->sleep | node->done;
         memcpy(ex.fresh, node->fresh, sizeof ex.fresh);
         return node->cur;
     }
@@ -385,7 +430,8 @@ static int schedule(void)
     if (can && ex.strategy == REPLAY) {
         model_fail("the replay string ends here");
     }
-    if (!can) {
+    bool time = !can;
+    if (time) {
         can = when_time_passes();
         if (silent(&ex.threads[lowest(can)])) {
             return lowest(can);
@@ -405,12 +451,13 @@ static int schedule(void)
     } else if (ex.strategy == PCT) {
         pick = pick_pct(can);
     } else {
+        back_to_sleep();
         can &= ~(unsigned)ex.sleep;
         if (!can) {
             leave_execution(END_PRUNED);
         }
         bool choice = can & (can - 1);
-        pick = choice ? pick_dfs(can, last) : lowest(can);
+        pick = choice ? pick_dfs(can, last, time) : lowest(can);
         if (ex.bound == MODEL_UNBOUNDED) {
             wake_sleepers(pick);
             note_event(pick, choice ? depth - 1 : -1);
@@ -494,7 +541,7 @@ static void execution(void)
 {
     depth = 0;
     ex.stamp++;
-    ex.nloc = ex.npool = ex.steps = ex.preempts = 0;
+    ex.nloc = ex.npool = ex.steps = ex.preempts = ex.stale_loads = 0;
     ex.writes = 0;
     ex.last = ex.cur = -1;
     ex.end = END_RUNNING;

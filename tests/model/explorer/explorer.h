@@ -87,7 +87,7 @@ enum end { END_RUNNING, END_DONE, END_PRUNED, END_RESTART };
 struct explorer {
     struct model *model;
     enum strategy strategy;
-    int bound; /* of preemptions, or MODEL_UNBOUNDED: then sleep sets are on */
+    int bound; /* of preemptions and of loads that see an old store, or MODEL_UNBOUNDED */
     bool trace;
     /* this execution */
     struct thread threads[NT];
@@ -98,7 +98,7 @@ struct explorer {
     struct msg pool[STEPS_MOST + NL];
     int npool;
     uint8_t sc[NL]; /* of each location the store that SC operations and fences must see */
-    int steps, preempts, last;
+    int steps, preempts, stale_loads, last;
     uint32_t writes, stamp;
     uint8_t sleep;     /* threads whose next operation has been explored from here already */
     uint8_t fresh[NT]; /* ... but for loads of stores from this one on */
@@ -120,6 +120,7 @@ void event_saw(const struct msg *m);
 int loc_of(const volatile void *addr, unsigned size);
 void view_join(struct view *a, const struct view *b);
 struct loc *loc_known(const volatile void *addr); /* or NULL */
+bool load_has_new(int q);
 
 /* thread.c */
 void threads_start(void);

@@ -195,6 +195,7 @@ static uint64_t see(struct thread *t, struct loc *l, int i, int idx, int order)
     take_view(t, m, order);
     if (idx < l->n - 1) {
         t->stale = true;
+        ex.stale_loads++;
     }
     return m->value;
 }
@@ -248,6 +249,12 @@ static bool subsumed(const struct loc *l, int lo, int j)
     return false;
 }
 
+/* The bound on preemptions bounds also how many loads see anything but the newest store. */
+static bool out_of_stale_loads(void)
+{
+    return ex.strategy == DFS && ex.bound != MODEL_UNBOUNDED && ex.stale_loads >= ex.bound;
+}
+
 /* Which of the stores from lo on does a load see? */
 static int choose_store(const struct loc *l, int lo, bool sc)
 {
@@ -267,12 +274,26 @@ static int choose_store(const struct loc *l, int lo, bool sc)
             can[n++] = k;
         }
     }
-    if (n == 0) {
-        leave_execution(END_PRUNED);
-    }
     int idx = can[choose(n)];
     log_value(newest - idx);
     return idx;
+}
+
+/* Is there something for q's load to see that it was not tried with before it slept? */
+bool load_has_new(int q)
+{
+    const struct thread *t = &ex.threads[q];
+    const struct loc *l = &ex.locs[t->op.loc];
+    if (l->plainly_written || t->spins >= SPINS_BLIND) {
+        return l->plainly_written || l->n > ex.fresh[q];
+    }
+    int lo = oldest_visible(t, l, t->op.loc, t->op.site->order);
+    for (int k = ex.fresh[q]; k < l->n; k++) {
+        if (!subsumed(l, lo, k)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static uint64_t do_load(struct thread *t, struct loc *l, int i, int order)
@@ -323,7 +344,8 @@ static uint64_t do_cas(struct thread *t, struct loc *l, int i, const struct mode
     if (newest_value == expected) {
         can[n++] = -1; /* success */
     }
-    for (int k = newest; k >= oldest_visible(t, l, i, s->fail_order); k--) {
+    int lo = out_of_stale_loads() ? newest : oldest_visible(t, l, i, s->fail_order);
+    for (int k = newest; k >= lo; k--) {
         if (ex.pool[l->msg[k]].value != expected || s->kind == MODEL_CAS_WEAK) {
             can[n++] = k;
         }
@@ -345,6 +367,9 @@ static uint64_t quiet_op(const struct model_site *s, const volatile void *addr, 
                          uint64_t x, uint64_t expected, bool *ok)
 {
     uint64_t old = memory_get(addr, size);
+    if (size < 8) {
+        expected &= ((uint64_t)1 << size * 8) - 1;
+    }
     switch (s->kind) {
     case MODEL_STORE:
     case MODEL_XCHG: memory_put(addr, size, x); break;
@@ -394,7 +419,6 @@ uint64_t model_op(const struct model_site *s, const volatile void *addr, unsigne
                         .sc = s->order == SEQ_CST || s->fail_order == SEQ_CST};
     note_use(l, writes);
     point();
-    plain_check_atomic(l, writes);
     if (l->plainly_written) {
         begin_anew(l);
     }
@@ -406,6 +430,8 @@ uint64_t model_op(const struct model_site *s, const volatile void *addr, unsigne
     case MODEL_CAS_WEAK: r = do_cas(t, l, i, s, x, expected, ok); break;
     default: r = do_rmw(t, l, i, s, x); break;
     }
+    /* Afterwards: what it acquires comes before it, and a CAS that fails writes nothing. */
+    plain_check_atomic(l, writes && !(ok && !*ok));
     ex.fresh[ex.cur] = 0;
     t->cur.clk[ex.cur]++;
     return r;
@@ -456,9 +482,14 @@ bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
     note_use(l, false);
     point();
     futex_meet(t, l);
+    if (l->plainly_written) {
+        begin_anew(l);
+    }
     int newest = l->n - 1;
-    int idx = newest - choose_value(newest - oldest_visible(t, l, i, RELAXED) + 1);
+    int lo = out_of_stale_loads() ? newest : oldest_visible(t, l, i, RELAXED);
+    int idx = newest - choose_value(newest - lo + 1);
     uint64_t found = see(t, l, i, idx, RELAXED);
+    plain_check_atomic(l, false);
     if ((uint32_t)found != value) {
         trace_op(&t->op, "returns at once, ", found, newest - idx);
         return true;
@@ -528,6 +559,7 @@ void model_lock(void *addr)
     l->holder = ex.cur;
     view_join(&t->cur, &l->view);
     events_join(t->events, l->events);
+    plain_check_atomic(l, true);
     trace_op(&t->op, "", 0, 0);
 }
 
@@ -543,6 +575,7 @@ void model_unlock(void *addr)
         model_fail("T%d gives back a lock that it does not hold", ex.cur);
     }
     l->holder = -1;
+    plain_check_atomic(l, true);
     view_join(&l->view, &t->cur);
     events_join(l->events, t->events);
     ex.writes++;

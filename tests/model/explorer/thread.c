@@ -123,6 +123,15 @@ void threads_run(int first)
     arch_switch(&main_sp, ex.threads[first].sp);
 }
 
+/* What the modelled sources call for arch_switch, which stores the sp where no hook can see it. */
+void model_arch_switch(void **save, void *to);
+void __tsan_write8(void *addr);
+void model_arch_switch(void **save, void *to)
+{
+    __tsan_write8(save);
+    arch_switch(save, to);
+}
+
 /* --- who can go on ----------------------------------------------------------------------------- */
 
 /* What it does next concerns nobody, so there is nothing to choose: it begins, was woken, or may
@@ -135,7 +144,8 @@ bool silent(const struct thread *t)
     switch (t->op.kind) {
     case OP_START: return t != &ex.threads[ex.cur];
     case OP_ASLEEP: return t->woken;
-    case OP_PAUSE: return t->resume || t->stale || t->writes_at_pause != ex.writes;
+    case OP_PAUSE:
+        return t->resume || t->stale || t->spins < SPINS_BLIND || t->writes_at_pause != ex.writes;
     default: return false;
     }
 }
@@ -155,7 +165,8 @@ bool enabled(const struct thread *t)
     }
 }
 
-/* Spins: there is no use in going on before somebody has written something. */
+/* Spins: there is no use in going on before somebody has written something. But a loop may give up
+ * after a while, so that first it is let go on. */
 void model_pause(void)
 {
     if (ex.cur < 0) {

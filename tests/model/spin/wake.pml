@@ -87,13 +87,12 @@ bit sched_lock;           /* held over more than one step */
 bit gsize;                /* globq.size != 0 */
 byte npidle;
 bit nspinning, futile, nforeign;
+bit woke;                 /* woke_at == coarse_now(), for all Ps */
 
 /* --- P ----------------------------------------------------------------------------------------- */
 
 byte ring[NP], runnext[NP]; /* runnext: one goroutine or 0 */
-bit switches[NP];           /* counts.switches */
 bit running[NP];            /* status is P_RUNNING */
-bit woke[NP];               /* woke_at == coarse_now() */
 
 /* --- M ----------------------------------------------------------------------------------------- */
 
@@ -102,14 +101,15 @@ bit spinning[NM], park_posted[NM];
 
 /* --- sysmon and factory ------------------------------------------------------------------------- */
 
-bit asleep, kicked, seen_switches[NP];
-byte want_m;
+bit asleep, kicked;
+byte want_m, nwant_m;
 bit handoff_spinning[NP], unborn, no_threads, failed;
 
 /* --- what must hold ----------------------------------------------------------------------------- */
 
 byte put, ran; /* submitted; started */
 byte hog;
+byte hog_p = NP; /* the P on which the hog computes: counts.switches stands still */
 byte held[NP]; /* by M held - 1; by the factory if NM + 1 */
 
 #define NEXTS (runnext[0] | runnext[1] | runnext[NP - 1])
@@ -240,13 +240,6 @@ inline pick(set, x)
     fi
 }
 
-inline time_passes()
-{
-    woke[0] = 0;
-    woke[1] = 0;
-    woke[NP - 1] = 0
-}
-
 inline pidle_put_locked(t, pp)
 {
     held[pp] = 0;
@@ -271,7 +264,7 @@ inline pidle_get_locked(t, pp)
 #endif
 #endif
     if
-    :: asleep -> asleep = 0; time_passes()
+    :: asleep -> asleep = 0; woke = 0 /* tell_time() */
     :: else
     fi
 }
@@ -289,6 +282,7 @@ inline give_locked(pp, spins)
         assert(ONE_SPINNER)
     :: else -> /* factory_want_locked() */
         want_m = want_m | BIT(pp);
+        nwant_m++;
         held[pp] = NM + 1;
         handoff_spinning[pp] = spins
     fi
@@ -309,10 +303,8 @@ inline note_post()
 /* Who calls it has the locals yes, wp and wm. */
 inline wake_one(t)
 {
-    d_step { flush(t); yes = !nspinning; nspinning = 1 } /* the CAS */
     if
-    :: yes ->
-        yes = 0;
+    :: atomic { !nspinning -> flush(t); nspinning = 1 } /* the CAS */
         atomic {
             lock(t);
             if
@@ -329,12 +321,10 @@ inline wake_one(t)
             fi
         };
 #ifdef BUG_WAKE_UNLOCKED
-        atomic {
-            if
-            :: yes -> yes = 0; nspinning = 0
-            :: else
-            fi
-        };
+        if
+        :: yes -> nspinning = 0; yes = 0
+        :: else
+        fi;
 #endif
         note_post()
     :: else
@@ -342,25 +332,21 @@ inline wake_one(t)
 }
 
 /* With wake_slow() and leave_out(). */
-inline wake_if_idle(t, pp, only_runnext)
+inline wake_if_idle(t, only_runnext)
 {
     if
-    :: npidle ->
+    :: !npidle
+    :: else ->
         if
         :: nspinning
-        :: else ->
 #ifdef FUTILE
-            d_step {
-                yes = only_runnext && futile && woke[pp];
-                woke[pp] = woke[pp] || only_runnext
-            }
+        :: !nspinning && only_runnext && futile && woke
+        :: !nspinning && only_runnext && !(futile && woke) -> woke = 1; wake_one(t)
+        :: !nspinning && !only_runnext -> wake_one(t)
+#else
+        :: else -> wake_one(t)
 #endif
-            if
-            :: yes -> yes = 0
-            :: else -> wake_one(t)
-            fi
         fi
-    :: else
     fi
 }
 
@@ -372,20 +358,20 @@ inline wake_if_idle(t, pp, only_runnext)
 #define WORK(i) (ring[i] || runnext[i])
 #endif
 
-/* In yes. */
+/* The answer is in yes. */
 inline work_visible()
 {
     if
-    :: gsize -> yes = 1
+    :: d_step { gsize -> yes = 1 }
     :: else ->
         if
-        :: WORK(0) -> yes = 1
+        :: d_step { WORK(0) -> yes = 1 }
         :: else ->
 #if NP == 2
             yes = WORK(1)
 #else
             if
-            :: WORK(1) -> yes = 1
+            :: d_step { WORK(1) -> yes = 1 }
             :: else -> yes = WORK(2)
             fi
 #endif
@@ -462,17 +448,13 @@ inline steal(n)
         fi;
         if
         :: !gp && runnext[v] && running[v] ->
-            d_step { moved = runnext[v]; yes = switches[v] };
-            d_step { /* 3 us later: the CAS of next */
+            moved = runnext[v];
+            atomic {
                 if
-                :: runnext[v] == moved && switches[v] == yes ->
-                    gp = moved;
-                    runnext[v] = 0;
-                    futile = 0
-                :: else
+                :: runnext[v] == moved -> gp = moved; runnext[v] = 0; futile = 0 /* the CAS */
+                :: runnext[v] != moved || hog_p != v /* the owner has switched meanwhile */
                 fi;
-                moved = 0;
-                yes = 0
+                moved = 0
             }
         :: else
         fi;
@@ -499,10 +481,10 @@ inline runq_submit(g)
     :: gp ->
         d_step { store(m, TAIL, gp); gp = 0 };
         fence_W1(m);
-        wake_if_idle(m, mp_p[m], 0)
+        wake_if_idle(m, 0)
     :: else ->
         fence_W1(m);
-        wake_if_idle(m, mp_p[m], !ring[mp_p[m]])
+        wake_if_idle(m, !ring[mp_p[m]])
     fi
 }
 
@@ -526,7 +508,8 @@ inline wake_for_more()
 {
     fence_W3(m);
     if
-    :: npidle ->
+    :: !npidle
+    :: else ->
         if
         :: nspinning
         :: else ->
@@ -536,7 +519,6 @@ inline wake_for_more()
             :: else
             fi
         fi
-    :: else
     fi
 }
 
@@ -548,7 +530,7 @@ inline deadlock_check_locked()
     atomic {
         lock(m);
         if
-        :: midle == (ALL_M & ~(unborn << (NM - 1))) && !want_m && !globq && pidle == ALL_P &&
+        :: midle == (ALL_M & ~(unborn << (NM - 1))) && !nwant_m && !globq && pidle == ALL_P &&
             !nforeign -> assert(put == ran)
         :: else
         fi
@@ -620,6 +602,14 @@ inline m_idle()
     fi
 }
 
+inline compute(g)
+{
+    if
+    :: hog == g -> hog_p = mp_p[m]; ran == ALL
+    :: else
+    fi
+}
+
 /* --- the threads -------------------------------------------------------------------------------- */
 
 proctype M(byte m; bit sleeps)
@@ -634,11 +624,13 @@ proctype M(byte m; bit sleeps)
     fi;
 
 root:
+#if NROOT > 0
     runq_submit(1);
+#endif
 #if NROOT > 1
     runq_submit(2);
 #endif
-    (hog != ROOT || ran == ALL);
+    compute(ROOT);
 
 next_runnable: /* a goroutine has ended: straight to the next */
     next_local();
@@ -701,8 +693,7 @@ end:
 run_gp:
     atomic {
         assert(!(ran & gp));
-        ran = ran | gp;
-        switches[mp_p[m]] = 1 - switches[mp_p[m]]
+        ran = ran | gp
     };
 #ifdef CHILD
     if
@@ -710,23 +701,19 @@ run_gp:
     :: else
     fi;
 #endif
-    (hog != gp || ran == ALL);
+    compute(gp);
     gp = 0;
     goto next_runnable
 }
 
-/* What look_at() sees wrong it sees right the next time, so one step will do. */
+/* In yes. Who is not the hog may have switched since the last look, or not. */
 inline look_at(i)
 {
     if
-    :: running[i] ->
-        if
-        :: seen_switches[i] == switches[i] && runnext[i] -> futile = 0; yes = 1
-        :: !(seen_switches[i] == switches[i] && runnext[i]) && ring[i] -> yes = 1
-        :: else
-        fi;
-        seen_switches[i] = switches[i]
-    :: else
+    :: running[i] && runnext[i] -> futile = 0; yes = 1 /* it computes */
+    :: running[i] && hog_p != i -> yes = yes || ring[i]
+    :: running[i] && hog_p == i && !runnext[i] -> yes = yes || ring[i]
+    :: !running[i]
     fi
 }
 
@@ -737,9 +724,9 @@ proctype sysmon()
     byte wp, wm = NO_M;
     bit yes;
     do
-    :: kicked = 0;
-        d_step { /* look_at_all() */
-            time_passes();
+    :: atomic { /* look_at_all(): what it sees wrong it sees right the next time */
+            kicked = 0;
+            woke = 0;
             no_threads = 0;
             yes = gsize;
             look_at(0);
@@ -778,7 +765,7 @@ proctype factory()
     byte wm = NO_M, pp;
 end:
     do
-    :: atomic { want_m -> pick(want_m, pp) };
+    :: atomic { want_m && !sched_lock -> pick(want_m, pp); want_m = want_m & ~BIT(pp) };
         if
         :: unborn -> /* m_start() */
             d_step {
@@ -805,7 +792,7 @@ end:
             note_post()
 #endif
         fi;
-        atomic { !sched_lock; want_m = want_m & ~BIT(pp); pp = 0 }
+        atomic { !sched_lock; nwant_m--; pp = 0 }
     od
 }
 
@@ -815,7 +802,9 @@ inline begin()
     :: hog = 0
     :: hog = ROOT
     :: hog = 1
+#if NROOT
     :: hog = FIRST_FOREIGN
+#endif
     fi;
 #ifdef FACTORY
     unborn = 1;
@@ -832,9 +821,7 @@ inline begin()
     :: else -> i = 0; break
     od;
 #ifdef FUTILE
-    woke[0] = 1; /* the worst: no wake for runnext alone before time passes */
-    woke[1] = 1;
-    woke[NP - 1] = 1;
+    woke = 1; /* the worst: no wake for runnext alone before time passes */
 #endif
 #ifdef SYSMON
     run sysmon();
@@ -855,7 +842,7 @@ init
         d_step { nforeign = 1; put = put | g };
         atomic { lock(FOREIGN); globq = globq | g; store(FOREIGN, SIZE, 0) };
         fence_W1(FOREIGN);
-        wake_if_idle(FOREIGN, 0, 0);
+        wake_if_idle(FOREIGN, 0);
         d_step { nforeign = 0; g = g << 1 }
     :: else -> break
     od

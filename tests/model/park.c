@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Park and ready, with goroutines that really switch: one that was made ready goes on once, on
+ * whichever M, and only after it has left its stack; what is on its stack is whole.
+ */
+#define MACHINE_STACKS
+#include "machine.h"
+
+static struct lock slot_lock;
+static struct waiter *slot; /* who waits; under slot_lock */
+static at_u32 posted;       /* there was nobody to make ready: don't wait */
+
+static void setup_slot(uint32_t n)
+{
+    machine_setup(n);
+    memset(&slot_lock, 0, sizeof slot_lock);
+    slot = NULL;
+    at_store(&posted, 0, RELAXED);
+}
+
+/* --- an object with a lock: the commit action unlocks it ------------------------------------------------ */
+
+static bool commit_unlock(struct g *gp, void *arg)
+{
+    (void)gp;
+    unlock(arg);
+    return true;
+}
+
+static void wait_on_slot(void)
+{
+    struct waiter foreign;
+    struct m *mp = getm();
+    volatile int on_stack = 41;
+    if (!mp) {
+        CHECK(foreign_enter());
+    }
+    lock(&slot_lock);
+    if (at_load(&posted, RELAXED)) {
+        unlock(&slot_lock);
+        if (!mp) {
+            foreign_leave();
+        }
+        return;
+    }
+    slot = waiter_of(mp, &foreign, &slot);
+    on_stack++;
+    waiter_park(slot, commit_unlock, &slot_lock, WAIT_PARK);
+    CHECK(on_stack == 42);
+}
+
+static void post_slot(void)
+{
+    lock(&slot_lock);
+    struct waiter *w = slot;
+    slot = NULL;
+    at_store(&posted, 1, RELAXED);
+    unlock(&slot_lock);
+    if (w) {
+        waiter_ready(w);
+    }
+}
+
+static void waits(struct m *mp)
+{
+    (void)mp;
+    wait_on_slot();
+}
+
+static void posts(struct m *mp)
+{
+    (void)mp;
+    post_slot();
+}
+
+static void foreign_posts(void)
+{
+    CHECK(foreign_enter());
+    post_slot();
+    foreign_leave();
+}
+
+static void foreign_waits(void)
+{
+    wait_on_slot();
+}
+
+static void rested(void)
+{
+    all_ran();
+    CHECK(at_load(&sched.nforeign, RELAXED) == 0);
+    CHECK(at_load(&sched.nforeign_parked, RELAXED) == 0);
+    CHECK(slot == NULL);
+}
+
+static void setup_waiter(void)
+{
+    setup_slot(1);
+    body[0] = waits;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+static void setup_waiter_two(void)
+{
+    setup_slot(2);
+    machine_idle(1);
+    body[0] = waits;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+static void setup_pair(void)
+{
+    setup_slot(2);
+    body[0] = waits;
+    body[1] = posts;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    runq_put_owner(&ps[1].runq, new_goroutine(1));
+}
+
+static void setup_poster(void)
+{
+    setup_slot(1);
+    body[0] = posts;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+static void setup_pair_on_one(void)
+{
+    setup_slot(1);
+    body[0] = waits;
+    body[1] = posts;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    runq_put_owner(&ps[0].runq, new_goroutine(1));
+}
+
+#define PARK(mname, setup_, ...)                                                                   \
+    MODEL(mname, .setup = setup_, .finish = rested, .sleepers = 3, .threads = {__VA_ARGS__},       \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+PARK(ready_by_foreign, setup_waiter, m0, foreign_posts)
+PARK(ready_by_foreign_two_ms, setup_waiter_two, m0, m1, foreign_posts)
+PARK(ready_by_goroutine, setup_pair, m0, m1)
+PARK(ready_on_one, setup_pair_on_one, m0)
+PARK(foreign_waits_for_goroutine, setup_poster, m0, foreign_waits)
+
+/* --- a commit that refuses -------------------------------------------------------------------------------- */
+
+static bool commit_refuses(struct g *gp, void *arg)
+{
+    (void)gp;
+    unlock(arg);
+    return false;
+}
+
+static void parks_in_vain(struct m *mp)
+{
+    (void)mp;
+    volatile int on_stack = 41;
+    lock(&slot_lock);
+    on_stack++;
+    park(commit_refuses, &slot_lock, WAIT_PARK);
+    CHECK(on_stack == 42);
+}
+
+static void setup_in_vain(void)
+{
+    setup_slot(2);
+    body[0] = parks_in_vain;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+PARK(commit_says_no, setup_in_vain, m0, m1)
+
+/* --- without a lock: the commit publishes the G ----------------------------------------------------------------- */
+
+static AT(struct g *) published;
+
+static bool commit_publish(struct g *gp, void *arg)
+{
+    (void)arg;
+    at_store(&published, gp, RELAXED);
+    return true;
+}
+
+static void publishes(struct m *mp)
+{
+    (void)mp;
+    volatile int on_stack = 41;
+    on_stack++;
+    park(commit_publish, NULL, WAIT_PARK);
+    CHECK(on_stack == 42);
+}
+
+/* Shares nothing with the goroutine but the G: the status itself must order. */
+static void foreign_finds(void)
+{
+    struct g *gp;
+    while (!(gp = at_load(&published, RELAXED))) {
+        at_pause();
+    }
+    CHECK(foreign_enter());
+    while (at_load(&gp->status, RELAXED) != G_WAITING) {
+        at_pause();
+    }
+    ready(gp);
+    foreign_leave();
+}
+
+static void setup_publish(void)
+{
+    setup_slot(2);
+    machine_idle(1);
+    at_store(&published, NULL, RELAXED);
+    body[0] = publishes;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+PARK(ready_without_lock, setup_publish, m0, m1, foreign_finds)
+
+/* --- a second ready is refused ------------------------------------------------------------------------------------- */
+
+static void foreign_finds_twice(void)
+{
+    foreign_finds();
+    ready(at_load(&published, RELAXED));
+}
+
+MODEL(second_ready_throws, .setup = setup_publish, .threads = {m0, m1, foreign_finds_twice},
+      .sleepers = 3, .finds_a_bug = true, .preemptions = 2)
+
+/* --- many at once ------------------------------------------------------------------------------------------------------ */
+
+static struct waiter *list; /* of those who wait, last first; under slot_lock */
+
+static void wait_on_list(struct m *mp)
+{
+    struct waiter foreign;
+    if (!mp) {
+        CHECK(foreign_enter());
+    }
+    lock(&slot_lock);
+    if (at_load(&posted, RELAXED)) {
+        unlock(&slot_lock);
+        if (!mp) {
+            foreign_leave();
+        }
+        return;
+    }
+    struct waiter *w = waiter_of(mp, &foreign, &list);
+    w->next = list;
+    list = w;
+    waiter_park(w, commit_unlock, &slot_lock, WAIT_PARK);
+}
+
+static void posts_list(struct m *mp)
+{
+    (void)mp;
+    lock(&slot_lock);
+    struct waiter *first = list;
+    list = NULL;
+    at_store(&posted, 1, RELAXED);
+    unlock(&slot_lock);
+    if (first) {
+        waiter_ready_list(first);
+    }
+}
+
+static void foreign_waits_on_list(void)
+{
+    wait_on_list(NULL);
+}
+
+static void setup_list(void)
+{
+    setup_slot(2);
+    machine_idle(1);
+    list = NULL;
+    body[0] = body[1] = wait_on_list;
+    body[2] = posts_list;
+    for (int i = 0; i < 3; i++) {
+        runq_put_owner(&ps[0].runq, new_goroutine(i));
+    }
+}
+
+PARK(ready_of_a_list, setup_list, m0, m1, foreign_waits_on_list)
+
+/* --- yield: the goroutine queues behind its own back ------------------------------------------------------------------------ */
+
+static void yields(struct m *mp)
+{
+    (void)mp;
+    volatile int on_stack = 41;
+    on_stack++;
+    pirn_yield();
+    CHECK(on_stack == 42);
+}
+
+static void setup_yield(void)
+{
+    setup_slot(2);
+    body[0] = body[1] = yields;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    runq_put_owner(&ps[0].runq, new_goroutine(1));
+}
+
+PARK(yield_and_steal, setup_yield, m0, m1)
