@@ -125,8 +125,24 @@ WORD_MODEL(word_two, .threads = {word_twice, word_twice}, .preemptions = MODEL_U
 WORD_MODEL(word_two_spurious, .threads = {word_twice, word_once}, .spurious = 2,
            .preemptions = MODEL_UNBOUNDED, .quick = 4)
 WORD_MODEL(word_three, .threads = {word_once, word_once, word_once}, .preemptions = 4, .quick = 2)
-WORD_MODEL(word_four, .threads = {word_once, word_once, word_once, word_once}, .preemptions = 3,
-           .quick = 1)
+
+/* Three want what the fourth gives back: so there are up to three asleep. */
+static void setup_held(void)
+{
+    setup_word();
+    at_store(word, WORD_LOCKED, RELAXED);
+}
+
+static void word_give_back(void)
+{
+    data++;
+    word_unlock(word, FLAG + COUNT);
+    entered[model_self()]++;
+}
+
+MODEL(word_four, .setup = setup_held, .finish = finish_word,
+      .threads = {word_give_back, word_once, word_once, word_once}, .preemptions = 3, .quick = 1)
+
 WORD_MODEL(word_with_add, .threads = {word_once, word_once, word_add}, .preemptions = 3, .quick = 2)
 
 /* --- the last one frees the word ------------------------------------------------------------------- */

@@ -27,13 +27,22 @@ static void (*body[GS])(struct m *mp); /* what a G does; NULL: nothing */
 static at_u32 ran[GS];
 
 /* The current M of each model thread. */
+#ifndef MACHINE_OWN_MS /* a model that has m.c says so */
 static struct m *current_m;
 ptrdiff_t m_tls_offset;
+#endif
 
 __attribute__((constructor)) static void machine_init(void)
 {
+#ifndef MACHINE_OWN_MS
     m_tls_offset = (char *)&current_m - arch_thread_pointer();
-    model_thread_local(&current_m, sizeof current_m);
+#endif
+    model_thread_local(arch_thread_pointer() + m_tls_offset, sizeof(struct m *));
+}
+
+MAYBE static void set_current_m(struct m *mp)
+{
+    *(struct m **)(void *)(arch_thread_pointer() + m_tls_offset) = mp;
 }
 
 /* --- the rest of the runtime: weak, so that a model may bring the real one ------------------------------ */
@@ -59,10 +68,12 @@ STUB void p_retire_g0(struct m *mp)
     model_fail("P %d must retire", mp->p->id);
 }
 
-STUB void m_leave_for_good(struct m *mp)
+#ifndef MACHINE_OWN_MS
+void m_leave_for_good(struct m *mp)
 {
     model_fail("M %d is told to stop", mp->id);
 }
+#endif
 
 STUB const char *g_status_name(uint32_t status)
 {
@@ -132,7 +143,7 @@ static void machine_setup(uint32_t n)
         ms[i].id = (int)i;
         rand_seed(&ms[i].rand, i);
     }
-    current_m = NULL;
+    set_current_m(NULL);
 }
 
 /* The M sleeps, its P is idle. */
@@ -150,14 +161,14 @@ MAYBE static void machine_idle(int i)
     sched.nmidle++;
 }
 
-static struct g *new_g(int i)
+MAYBE static struct g *new_g(int i)
 {
     gs[i].id = 7;
     at_store(&gs[i].status, G_RUNNABLE, RELAXED);
     return &gs[i];
 }
 
-static void note_run(int i)
+MAYBE static void note_run(int i)
 {
     gs[i].creator++; /* a race if two run it */
     at_store(&ran[i], 1, RELEASE);
@@ -172,9 +183,10 @@ MAYBE static void wait_for(int i)
 }
 
 /* What an M does, from the beginning or from its sleep. */
-static struct m *m_begin(int i)
+MAYBE static struct m *m_begin(int i)
 {
-    struct m *mp = current_m = &ms[i];
+    struct m *mp = &ms[i];
+    set_current_m(mp);
     if (!mp->p) {
         note_wait(&mp->park);
         note_clear(&mp->park);
@@ -213,14 +225,14 @@ void *g_main(void)
     model_fail("a goroutine was resumed after its end");
 }
 
-static void m_loop(int i)
+MAYBE static void m_loop(int i)
 {
     m_run(m_begin(i));
 }
 
 #else
 
-static void run_g(struct m *mp, struct g *gp)
+MAYBE static void run_g(struct m *mp, struct g *gp)
 {
     int i = (int)(gp - gs);
     CHECK(gp->id == 7);
@@ -234,7 +246,7 @@ static void run_g(struct m *mp, struct g *gp)
     mp->curg = NULL;
 }
 
-static void m_loop(int i)
+MAYBE static void m_loop(int i)
 {
     struct m *mp = m_begin(i);
     for (struct g *gp; (gp = find_work(mp));) {
@@ -244,7 +256,7 @@ static void m_loop(int i)
 
 #endif
 
-static void m0(void)
+MAYBE static void m0(void)
 {
     m_loop(0);
 }
@@ -268,7 +280,7 @@ MAYBE static void submit_foreign(int i)
 }
 
 /* All that was submitted has run once, and the machine is at rest. */
-static void all_ran(void)
+MAYBE static void all_ran(void)
 {
     for (int i = 0; i < GS; i++) {
         CHECK(gs[i].creator == (gs[i].id == 7));

@@ -114,21 +114,24 @@ static int lowest(unsigned set)
     return __builtin_ctz(set);
 }
 
+/* A load that may see what was there before a store: so of its order with stores nothing matters but
+ * which of them it sees. */
+static bool refinable(const struct op *a)
+{
+    return a->kind == OP_ATOMIC && a->site->kind == MODEL_LOAD && !a->sc && !a->writes;
+}
+
 /* Does the order of the two matter? */
 static bool dependent(const struct op *a, const struct op *b)
 {
     if (a->loc < 0 || b->loc < 0) { /* a fence */
         return a->sc && b->sc;
     }
-    if (a->loc != b->loc) {
+    if (a->loc != b->loc || (refinable(a) && b->kind != OP_ATOMIC)
+        || (refinable(b) && a->kind != OP_ATOMIC)) {
         return false;
     }
     return a->writes || b->writes || (a->sc && b->sc);
-}
-
-static bool refinable(const struct op *a)
-{
-    return a->kind == OP_ATOMIC && a->site->kind == MODEL_LOAD && !a->sc;
 }
 
 static void wake_sleepers(int chosen)
@@ -149,9 +152,8 @@ static void wake_sleepers(int chosen)
 /* --- events, and which orders of them must be tried -------------------------------------------------- */
 
 struct event {
-    int node;  /* where its thread was chosen, or -1: there was no choice */
-    int index; /* among all */
-    bool atomic;
+    int node;            /* where its thread was chosen, or -1: there was no choice */
+    int index;           /* among all */
     uint16_t events[NT]; /* what comes before it, and itself */
 };
 static struct event events[NT][STEPS_MOST + 2]; /* of each thread, from 1 */
@@ -170,16 +172,20 @@ static uint16_t later(uint16_t a, uint16_t b)
     return a > b ? a : b;
 }
 
-/* Number of q's last event that does not commute with op. */
+/* Number of q's last event that does not commute with op. What is said to be ordered here must also
+ * be dependent(), or a thread would sleep while the order in which it would be woken is hidden. */
 static uint16_t last_dependent(const struct op *op, int q)
 {
     uint16_t last = op->sc ? last_fence[q] : 0;
     if (op->loc < 0) {
         return op->sc ? later(last, last_sc[q]) : 0;
     }
+    if (refinable(op)) {
+        return 0; /* event_saw() */
+    }
     const struct loc *l = &ex.locs[op->loc];
     last = later(last, l->last_write[q]);
-    return op->writes || op->sc ? later(last, l->last_read[q]) : last;
+    return op->writes || op->sc ? later(last, l->last_sc_read[q]) : last;
 }
 
 /* Is number k of r the first event of r since e, and can nothing since e come before it? */
@@ -221,19 +227,19 @@ static void try_before(const struct event *e, int p, const uint16_t *before)
     node->todo |= (uint8_t)(by ? (by >> p & 1 ? 1u << p : 1u << lowest(by)) : can & ~known);
 }
 
-/* The last event of q that p's operation does not commute with: deps[q]. Unless something orders
- * the two, either may come first. */
-static void race_with(int q, int p, const uint16_t *deps)
+/* Event k of q and p's next operation: unless something orders the two, either may come first.
+ * deps: of each thread the last event with which p's operation does not commute. */
+static void race_with(int q, uint16_t k, int p, const uint16_t *deps)
 {
     uint16_t before[NT];
     memcpy(before, ex.threads[p].events, sizeof before);
     for (int r = 0; r < ex.nthreads; r++) {
-        if (r != q && deps[r]) {
+        if (deps[r] && (r != q || deps[r] != k)) {
             events_join(before, events[r][deps[r]].events);
         }
     }
-    if (before[q] < deps[q]) {
-        try_before(&events[q][deps[q]], p, before);
+    if (before[q] < k) {
+        try_before(&events[q][k], p, before);
     }
 }
 
@@ -242,17 +248,16 @@ static void note_event(int p, int node)
 {
     struct thread *t = &ex.threads[p];
     const struct op *op = &t->op;
-    bool load = refinable(op) && t->spins < SPINS_BLIND;
     uint16_t deps[NT];
     for (int q = 0; q < ex.nthreads; q++) {
         deps[q] = q == p ? 0 : last_dependent(op, q);
-        if (load && events[q][deps[q]].atomic) {
-            deps[q] = 0; /* event_saw() */
-        }
     }
     for (int q = 0; q < ex.nthreads; q++) {
         if (deps[q] > t->events[q]) {
-            race_with(q, p, deps);
+            race_with(q, deps[q], p, deps);
+        }
+        if (q != p && op->kind == OP_ATOMIC && op->writes) {
+            race_with(q, ex.locs[op->loc].last_load[q], p, deps); /* it might see this store */
         }
     }
     for (int q = 0; q < ex.nthreads; q++) {
@@ -264,11 +269,10 @@ static void note_event(int p, int node)
     struct event *e = &events[p][number];
     e->node = node;
     e->index = nevents++;
-    e->atomic = op->kind == OP_ATOMIC;
     memcpy(e->events, t->events, sizeof e->events);
     if (op->loc >= 0) {
         struct loc *l = &ex.locs[op->loc];
-        (op->writes ? l->last_write : l->last_read)[p] = number;
+        (op->writes ? l->last_write : op->sc ? l->last_sc_read : l->last_load)[p] = number;
         if (op->sc) {
             last_sc[p] = number;
         }
@@ -277,13 +281,19 @@ static void note_event(int p, int node)
     }
 }
 
-/* The load that was just carried out has seen this store. */
-void event_saw(const struct msg *m)
+/* The event that was just carried out comes after these. */
+void event_after(const uint16_t *before)
 {
     struct thread *t = &ex.threads[ex.cur];
+    events_join(t->events, before);
+    memcpy(events[ex.cur][t->events[ex.cur]].events, t->events, sizeof t->events);
+}
+
+/* It has seen this store. */
+void event_saw(const struct msg *m)
+{
     if (m->event && m->by != ex.cur) {
-        events_join(t->events, events[m->by][m->event].events);
-        memcpy(events[ex.cur][t->events[ex.cur]].events, t->events, sizeof t->events);
+        event_after(events[m->by][m->event].events);
     }
 }
 
@@ -320,6 +330,14 @@ static bool is_end(void)
     return true;
 }
 
+/* p goes on since nobody else can: after all that has happened. */
+static void after_everything(int p)
+{
+    for (int q = 0; q < ex.nthreads; q++) {
+        ex.threads[p].events[q] = ex.threads[q].events[q];
+    }
+}
+
 /* Nobody can go on by itself: time passes. Who pauses looks again a few times; then deadlines come. */
 static unsigned when_time_passes(void)
 {
@@ -332,6 +350,7 @@ static unsigned when_time_passes(void)
         if (t->op.kind == OP_PAUSE) {
             if (t->looked_again++ < LOOK_AGAIN) {
                 t->resume = true;
+                after_everything(i);
                 return 1u << i;
             }
             pausing |= 1u << i;
@@ -460,6 +479,9 @@ static int schedule(void)
         pick = choice ? pick_dfs(can, last, time) : lowest(can);
         if (ex.bound == MODEL_UNBOUNDED) {
             wake_sleepers(pick);
+            if (time) {
+                after_everything(pick);
+            }
             note_event(pick, choice ? depth - 1 : -1);
         } else {
             ex.sleep = 0;

@@ -48,9 +48,9 @@ struct loc { /* an atomic variable, a lock or a futex, by its address */
     int holder;       /* of a lock, or -1 */
     struct view view; /* of a lock: what its last holder saw; of a futex: what its users saw */
     uint16_t atomic_clk[NT], atomic_write_clk[NT]; /* last atomic access of each thread */
-    uint16_t last_read[NT], last_write[NT];        /* number of the last event of each thread */
-    uint16_t events[NT];                           /* of a lock: those before its release */
-    uint8_t users, writers;                        /* threads */
+    uint16_t last_load[NT], last_sc_read[NT], last_write[NT]; /* event of each thread */
+    uint16_t events[NT];    /* of a lock: those before its release */
+    uint8_t users, writers; /* threads */
     bool shared, plainly_written;
 };
 
@@ -114,6 +114,7 @@ int choose(int n);       /* of n possibilities */
 int choose_value(int n); /* the same, logged for the replay */
 void explore(void);
 void events_join(uint16_t *a, const uint16_t *b);
+void event_after(const uint16_t *before);
 void event_saw(const struct msg *m);
 
 /* memory.c */
@@ -147,6 +148,7 @@ void trace_op(const struct op *op, const char *what, uint64_t value, int behind)
 const char *order_name(int order);
 const char *place_of(void *pc);
 extern char **report_argv;
+extern bool report_no_trace;
 
 /* main.c */
 double seconds_now(void);

@@ -271,6 +271,7 @@ static void usage(void)
            "--pct SEED         random priorities with a few changes, for --seconds\n"
            "--replay STRING    one execution, with a trace; needs --model\n"
            "--outcomes         all that model_outcome() was told\n"
+           "--no-trace         a failure gives its replay string only\n"
            "--sites            the atomic operations in the sources\n"
            "--weaken SITE=ORDER[/FAIL]\n");
 }
@@ -286,6 +287,8 @@ int main(int argc, char **argv)
             opt.list = true;
         } else if (!strcmp(argv[i], "--quick")) {
             opt.quick = true;
+        } else if (!strcmp(argv[i], "--no-trace")) {
+            report_no_trace = true;
         } else if (!strcmp(argv[i], "--sites")) {
             opt.sites = true;
         } else if (!strcmp(argv[i], "--outcomes")) {

@@ -117,7 +117,8 @@ static struct loc *loc_new(const volatile void *addr, unsigned size)
     l->view = nothing;
     memset(l->atomic_clk, 0, sizeof l->atomic_clk);
     memset(l->atomic_write_clk, 0, sizeof l->atomic_write_clk);
-    memset(l->last_read, 0, sizeof l->last_read);
+    memset(l->last_load, 0, sizeof l->last_load);
+    memset(l->last_sc_read, 0, sizeof l->last_sc_read);
     memset(l->last_write, 0, sizeof l->last_write);
     memset(l->events, 0, sizeof l->events);
     l->users = l->writers = 0;
@@ -284,8 +285,8 @@ bool load_has_new(int q)
 {
     const struct thread *t = &ex.threads[q];
     const struct loc *l = &ex.locs[t->op.loc];
-    if (l->plainly_written || t->spins >= SPINS_BLIND) {
-        return l->plainly_written || l->n > ex.fresh[q];
+    if (l->plainly_written) {
+        return true;
     }
     int lo = oldest_visible(t, l, t->op.loc, t->op.site->order);
     for (int k = ex.fresh[q]; k < l->n; k++) {
@@ -415,7 +416,7 @@ uint64_t model_op(const struct model_site *s, const volatile void *addr, unsigne
     t->op = (struct op){.kind = OP_ATOMIC,
                         .site = s,
                         .loc = i,
-                        .writes = writes,
+                        .writes = writes || t->spins >= SPINS_BLIND, /* all stores matter to it */
                         .sc = s->order == SEQ_CST || s->fail_order == SEQ_CST};
     note_use(l, writes);
     point();
@@ -558,7 +559,7 @@ void model_lock(void *addr)
     point();
     l->holder = ex.cur;
     view_join(&t->cur, &l->view);
-    events_join(t->events, l->events);
+    event_after(l->events);
     plain_check_atomic(l, true);
     trace_op(&t->op, "", 0, 0);
 }

@@ -16,6 +16,7 @@
 #include "explorer/explorer.h"
 
 char **report_argv;
+bool report_no_trace;
 
 /* --- the log of this execution ------------------------------------------------------------------ */
 
@@ -217,7 +218,7 @@ _Noreturn void model_fail(const char *format, ...)
     printf("%s: after %lu executions; replay: --model %s --replay %s\n", ex.model->name,
            (unsigned long)ex.executions, ex.model->name, replay);
     fflush(stdout);
-    if (ex.model->finds_a_bug) {
+    if (ex.model->finds_a_bug || report_no_trace) {
         _exit(1);
     }
     char *argv[64];

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Are the models good enough? Spoils the modelled sources in one place at a time and looks whether a
+model fails.
+
+Orders are weakened by one step in the running program (--weaken), without a new build. Fences are
+removed. Wakes and re-checks are taken out of the source, which is built anew in a copy. A mutant that
+no model kills is either explained in a comment beside the operation, with the word `mutant`, or the
+order is too strong and must be weakened.
+
+mutate.py [--filter REGEX] [--seconds S] [--report FILE]     all mutants
+mutate.py --planted                                         the planted bugs, which must be found
+"""
+import argparse
+import concurrent.futures
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+KINDS = ['load', 'store', 'xchg', 'add', 'and', 'or', 'cas', 'cas_weak', 'fence']
+
+# The five bugs that every version of the checker must find: the program that finds it; file, text,
+# what takes its place.
+PLANTED = {
+    'thief reads tail relaxed': ['runq',
+        ('src/sched/runq.c', 'uint32_t t = at_load(&src->tail, ACQUIRE); /* [Q1] */',
+         'uint32_t t = at_load(&src->tail, RELAXED);')],
+    'ring store before slot store': ['runq',
+        ('src/sched/runq.h', '''    at_store(&q->slot[t % RING], gp, RELAXED);
+    at_store(&q->tail, t + 1, RELEASE); /* [Q1] */
+''', '''    at_store(&q->tail, t + 1, RELEASE);
+    at_store(&q->slot[t % RING], gp, RELAXED);
+''')],
+    'no fence on the side of who submits': ['wake',
+        ('src/sched/sched.h', 'at_fence(SEQ_CST); /* [W1] */', ''),
+        ('src/sched/schedule.c', 'at_fence_after_rmw(); /* [W1] */', '')],
+    'no fence on the side of who spins and sleeps': ['wake',
+        ('src/sched/idle.c', 'at_fence(SEQ_CST); /* [W2] */', '')],
+    'ready before the commit action': ['park',
+        ('src/sched/park.h', '''    mp->park_arg = arg;
+    switch_away(mp, gp, next_runnable(mp), commit_park);
+''', '''    mp->park_arg = arg;
+    commit_park(mp, gp);
+    switch_away(mp, gp, next_runnable(mp), NULL);
+''')],
+}
+
+# Statements that wake somebody: each is taken out.
+WAKES = re.compile(r'^\s*(wake_for|wake_one|wake_for_more|wake_if_idle|wake_slow|note_post|futex_wake|'
+                   r'word_wake|sysmon_kick|kick|foreign_ready|waiter_ready|waiter_ready_list)\(.*\);'
+                   r'(\s*/\*.*)?$')
+# Re-checks: file, text, what takes its place.
+RECHECKS = [
+    ('src/sched/idle.c', 'if (work_visible() && come_back(mp)) {', 'if (0) {'),
+    ('src/sched/idle.c', '!at_load(&sched.nspinning, RELAXED) && work_visible()) {',
+     '!at_load(&sched.nspinning, RELAXED) && 0) {'),
+    ('src/sched/idle.c', 'if (mp->idle && sched.pidle) {', 'if (sched.pidle) {'),
+    ('src/sched/idle.c', '(pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))', 'false'),
+    ('src/sched/runq.c', 'if (t == at_load(&q->tail, RELAXED)) {', 'if (1) {'),
+    ('src/sched/runq.c', 'if (n > RING / 2) { /* head', 'if (0) { /* head'),
+    ('src/sched/runq.c', 'if (at_load(&q->tail, RELAXED) - h < RING\n        || !at_cas',
+     'if (!at_cas'),
+    ('src/sched/schedule.c', 'if (runq_put_owner(&pp->runq, gp)) {\n            return;',
+     'if (0) {\n            return;'),
+    ('src/sched/sysmon.c', 'if (all_idle() && !at_load(&sysmon.kicked, RELAXED)', 'if (all_idle()'),
+    ('src/sched/sysmon.c', 'if (all_idle() && !at_load(&sysmon.kicked, RELAXED)',
+     'if (!at_load(&sysmon.kicked, RELAXED)'),
+    ('src/sched/foreign.c', 'if (likely(life == LIFE_RUNNING)) {', 'if (likely(life)) {'),
+    ('src/sched/park.c', 'if (unlikely(was != G_WAITING)) {', 'if (0) {'),
+    ('src/os/note.c', 'while (!at_load(&n->posted, ACQUIRE)) {', 'if (!at_load(&n->posted, ACQUIRE)) {'),
+    ('src/os/lock.c', 'while (at_xchg(&l->state, SLEEPERS, ACQUIRE) != FREE) {',
+     'if (at_xchg(&l->state, SLEEPERS, ACQUIRE) != FREE) {'),
+    ('src/os/lock.c', 'take = WORD_LOCKED | WORD_SLEEPERS;', ''),
+    ('src/sync/waitgroup.c', 'if (count_of(s) == 0) {\n        word_unlock(state, s);',
+     'if (0) {\n        word_unlock(state, s);'),
+]
+
+
+class Mutant:
+    def __init__(self, name, file, line, weaken=None, edits=None):
+        self.name, self.file, self.line = name, file, line
+        self.weaken, self.edits = weaken, edits
+        self.killer = None
+
+
+def model_programs(build):
+    return sorted(p for p in (build / 'tests/model').glob('model-*') if p.is_file()
+                  and os.access(p, os.X_OK) and p.name not in ('model-fuzz', 'model-litmus'))
+
+
+def models_of(program):
+    out = subprocess.run([program, '--list'], stdout=subprocess.PIPE, text=True, check=True)
+    return out.stdout.split()
+
+
+def weaker(kind, order):
+    """One step down; for a fence: none at all."""
+    if kind == 'fence':
+        return ['RELAXED']
+    if order == 'SEQ_CST':
+        return {'load': ['ACQUIRE'], 'store': ['RELEASE']}.get(kind, ['ACQ_REL'])
+    if order == 'ACQ_REL':
+        return ['ACQUIRE', 'RELEASE']
+    return ['RELAXED'] if order in ('ACQUIRE', 'RELEASE') else []
+
+
+def order_mutants(build):
+    found = {}
+    for program in model_programs(build):
+        out = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True, check=True)
+        for row in out.stdout.splitlines():
+            site, kind, order, fail = row.split('\t')
+            path, line, text = site.split(':', 2)
+            if '/src/' not in path:
+                continue
+            kind, file = KINDS[int(kind)], 'src/' + path.split('/src/', 1)[1]
+            for new in weaker(kind, order):
+                tail = f'/{fail}' if fail != '-' else ''
+                found[site, new, fail] = Mutant(f'{kind}({text}) {order} -> {new}', file, int(line),
+                                                weaken=f'{site}={new}{tail}')
+            for new in weaker('load', fail) if fail != '-' else []:
+                found[site, order, new] = Mutant(f'{kind}({text}) on failure {fail} -> {new}', file,
+                                                 int(line), weaken=f'{site}={order}/{new}')
+    return list(found.values())
+
+
+def source_mutants(files):
+    found = []
+    for file in sorted(files):
+        text = (ROOT / file).read_text()
+        lines = text.splitlines(keepends=True)
+        for i, line in enumerate(lines):
+            if WAKES.match(line):
+                found.append(Mutant(f'without {line.strip().split(";")[0]}', file, i + 1,
+                                    edits=[(file, i + 1, ';\n')]))
+        for at, old, new in RECHECKS:
+            if at == file:
+                if old not in text:
+                    sys.exit(f'mutate.py: {file} has no {old!r} any more')
+                found.append(Mutant(f'{" ".join(old.split())[:60]} -> {new[:20] or "nothing"}', file,
+                                    text[:text.index(old)].count('\n') + 1, edits=[(file, old, new)]))
+    return found
+
+
+def kill(mutant, build, seconds, only=''):
+    """The model that fails, or None."""
+    weaken = ['--weaken', mutant.weaken] if mutant.weaken else []
+    for program in model_programs(build):
+        if only and program.name != f'model-{only}':
+            continue
+        if weaken:
+            sites = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True).stdout
+            if mutant.weaken.split('=')[0] not in sites:
+                continue
+        for model in models_of(program):
+            cmd = [program, '--model', model, '--seconds', str(seconds), '--no-trace', *weaken]
+            p = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            planted = re.search(r'as it must be|NOT found', p.stdout)
+            if p.returncode and not planted:
+                return f'{program.name[6:]}/{model}'
+    return None
+
+
+class Tree:
+    """A copy of the sources that can be spoiled and built."""
+
+    def __init__(self):
+        self.dir = Path(tempfile.mkdtemp(prefix='pirn-mutate-'))
+        for name in ('src', 'include', 'tests', 'meson.build', 'meson_options.txt'):
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, self.dir / name)
+        self.build = self.dir / 'build'
+        subprocess.run(['meson', 'setup', self.build, '-Dflavour=model'], cwd=self.dir, check=True,
+                       stdout=subprocess.DEVNULL)
+
+    def make(self, only=''):
+        target = [f'tests/model/model-{only}'] if only else []
+        return subprocess.run(['ninja', '--quiet', '-C', self.build, *target], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.DEVNULL).returncode == 0
+
+    def kill(self, edits, seconds, only=''):
+        kept = {}
+        for file, old, new in edits:
+            path = self.dir / file
+            text = kept.setdefault(path, path.read_text()) if path not in kept else path.read_text()
+            if isinstance(old, int):
+                lines = text.splitlines(keepends=True)
+                lines[old - 1] = new
+                path.write_text(''.join(lines))
+            elif old in text:
+                path.write_text(text.replace(old, new, 1))
+            else:
+                sys.exit(f'mutate.py: {file} has no {old!r} any more')
+        try:
+            if not self.make(only):
+                return 'the compiler'
+            return kill(Mutant('', '', 0), self.build, seconds, only)
+        finally:
+            for path, text in kept.items():
+                path.write_text(text)
+
+    def remove(self):
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def explained(mutant):
+    """Does a comment near the operation speak of the mutant?"""
+    lines = (ROOT / mutant.file).read_text().splitlines()
+    return any('mutant' in text for text in lines[max(0, mutant.line - 6):mutant.line + 1])
+
+
+def planted(seconds):
+    tree, failed = Tree(), 0
+    try:
+        for name, (program, *edits) in PLANTED.items():
+            killer = tree.kill(edits, seconds, program)
+            print(f'{"found by " + killer if killer else "NOT FOUND":40} {name}', flush=True)
+            failed += killer is None or killer == 'the compiler'
+    finally:
+        tree.remove()
+    print(f'{len(PLANTED) - failed} passed, {failed} failed')
+    return 1 if failed else 0
+
+
+def report(mutants, file):
+    with open(file, 'w') as out:
+        killed = [m for m in mutants if m.killer]
+        print(f'{len(killed)} of {len(mutants)} mutants are killed '
+              f'({100 * len(killed) / len(mutants):.1f} %).\n', file=out)
+        print('| place | mutant | killed by |\n|---|---|---|', file=out)
+        for m in mutants:
+            by = m.killer or ('**survives**, explained in the source' if explained(m)
+                              else '**survives**')
+            name = m.name.replace('|', '\\|')
+            print(f'| {m.file[4:]}:{m.line} | `{name}` | {by} |', file=out)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--build', type=Path, default=ROOT / 'build/model')
+    parser.add_argument('--filter', default='')
+    parser.add_argument('--seconds', type=float, default=4, help='the most for one model')
+    parser.add_argument('--jobs', type=int, default=os.cpu_count())
+    parser.add_argument('--report', help='a file for the table')
+    parser.add_argument('--planted', action='store_true')
+    args = parser.parse_args()
+    if args.planted:
+        return planted(args.seconds)
+    start = time.monotonic()
+    orders = order_mutants(args.build)
+    mutants = orders + source_mutants({m.file for m in orders})
+    mutants = [m for m in mutants if re.search(args.filter, f'{m.file}:{m.line} {m.name}')]
+    mutants.sort(key=lambda m: (m.file, m.line))
+    tree = Tree() if any(m.edits for m in mutants) else None
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        jobs = {pool.submit(kill, m, args.build, args.seconds): m for m in mutants if m.weaken}
+        for m in mutants: # one tree, so one at a time
+            if m.edits:
+                m.killer = tree.kill(m.edits, args.seconds)
+                print(f'{m.killer or "SURVIVES":40} {m.file}:{m.line} {m.name}', flush=True)
+        for job in concurrent.futures.as_completed(jobs):
+            m = jobs[job]
+            m.killer = job.result()
+            print(f'{m.killer or "SURVIVES":40} {m.file}:{m.line} {m.name}', flush=True)
+    if tree:
+        tree.remove()
+    killed = sum(m.killer is not None for m in mutants)
+    silent = [m for m in mutants if not m.killer and not explained(m)]
+    print(f'{killed} of {len(mutants)} mutants killed, {len(silent)} survivors not explained, '
+          f'{time.monotonic() - start:.0f} s')
+    if args.report:
+        report(mutants, args.report)
+    return 1 if silent else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

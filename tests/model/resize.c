@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The number of Ps changes while Ms run, steal and sleep: no goroutine is lost with a P that
+ * retires, and in the end there are as many Ps as were asked for, all idle.
+ */
+#include "machine.h"
+
+int stack_room_for_procs(uint32_t n)
+{
+    (void)n;
+    return 0;
+}
+
+void stack_flush(struct p *pp)
+{
+    (void)pp;
+}
+
+void g_flush(struct p *pp)
+{
+    (void)pp;
+}
+
+static void queue(int p, int i)
+{
+    runq_put_owner(&ps[p].runq, new_g(i));
+}
+
+static int wanted;
+
+static void resized(void)
+{
+    all_ran();
+    CHECK(at_load(&sched.nprocs, RELAXED) == (uint32_t)wanted);
+    uint32_t idle = 0;
+    for (struct p *pp = sched.pidle; pp; pp = pp->link) {
+        CHECK(at_load(&pp->status, RELAXED) == P_IDLE);
+        CHECK(!at_load(&pp->retire, RELAXED));
+        CHECK(runq_empty(&pp->runq));
+        idle++;
+    }
+    CHECK(idle == (uint32_t)wanted);
+}
+
+static void shrinks(struct m *mp)
+{
+    p_resize(1, mp->p, false);
+}
+
+static void grows(struct m *mp)
+{
+    runq_submit(mp->p, new_g(1), false);
+    p_resize(2, mp->p, false);
+    wait_for(1);
+}
+
+static void shrinks_and_grows(struct m *mp)
+{
+    p_resize(1, mp->p, false);
+    p_resize(2, mp->p, false);
+}
+
+/* The other M runs, with two Gs in its ring and one in runnext. */
+static void setup_shrink(void)
+{
+    machine_setup(2);
+    wanted = 1;
+    body[0] = shrinks;
+    queue(0, 0);
+    queue(1, 1);
+    queue(1, 2);
+    runq_put_next_owner(&ps[1].runq, new_g(3));
+}
+
+static void setup_shrink_idle(void)
+{
+    machine_setup(2);
+    machine_idle(1);
+    wanted = 1;
+    body[0] = shrinks;
+    queue(0, 0);
+}
+
+/* One P, but a second M that sleeps without one. */
+static void setup_grow(void)
+{
+    machine_setup(2);
+    machine_idle(1);
+    sched.pidle = NULL;
+    at_store(&sched.npidle, 0, RELAXED);
+    at_store(&sched.nprocs, 1, RELAXED);
+    at_store(&ps[1].status, P_RETIRED, RELAXED);
+    wanted = 2;
+    body[0] = grows;
+    queue(0, 0);
+}
+
+static void setup_both(void)
+{
+    machine_setup(2);
+    wanted = 2;
+    body[0] = shrinks_and_grows;
+    queue(0, 0);
+    queue(1, 1);
+    queue(1, 2);
+}
+
+static void foreign_shrinks(void)
+{
+    p_resize(1, NULL, false);
+}
+
+static void setup_foreign_shrinks(void)
+{
+    machine_setup(2);
+    wanted = 1;
+    queue(1, 0);
+}
+
+#define RESIZE(mname, setup_, ...)                                                                 \
+    MODEL(mname, .setup = setup_, .finish = resized, .sleepers = 7, .threads = {__VA_ARGS__},      \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+RESIZE(shrink_under_work, setup_shrink, m0, m1)
+RESIZE(shrink_idle, setup_shrink_idle, m0, m1)
+RESIZE(grow_under_work, setup_grow, m0, m1)
+RESIZE(shrink_and_grow, setup_both, m0, m1)
+RESIZE(shrink_by_foreign, setup_foreign_shrinks, m0, m1, foreign_shrinks)

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of the runtime: every M is told to stop, wherever it is, and ends; the last to leave wakes
+ * the thread that waits; an M is freed only after its thread has let go of it.
+ */
+#define MACHINE_OWN_MS
+#define MACHINE_STACKS
+#include "machine.h"
+
+/* Threads are the model's: joining one waits for nothing more than its last step. */
+static at_u32 thread_ended[PS];
+static int joined;
+
+static void join_next(void)
+{
+    while (!at_load(&thread_ended[joined], ACQUIRE)) {
+        futex_wait(&thread_ended[joined], 0, INT64_MAX);
+    }
+    joined++;
+}
+
+#define pthread_sigmask(how, set, old) ((void)(set))
+#define pthread_detach(thread) model_fail("a thread is left behind")
+#define pthread_join(thread, result) join_next()
+#include "../../src/sched/m.c"
+
+int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
+                  bool block_signals)
+{
+    (void)out, (void)name, (void)fn, (void)arg, (void)block_signals;
+    return 0;
+}
+
+void thread_stack_bounds(void **lo, size_t *size)
+{
+    *lo = NULL;
+    *size = 0;
+}
+
+size_t fmt(char *buf, size_t size, const char *format, ...)
+{
+    (void)buf, (void)size, (void)format;
+    return 0;
+}
+
+static struct m *made[PS];
+
+/* A goroutine may meet the end in a call, from which it does not return. */
+static void yields(struct m *mp)
+{
+    (void)mp;
+    pirn_yield();
+}
+
+void foreign_ready(struct note *note)
+{
+    (void)note;
+    model_fail("nobody waits");
+}
+
+/* The list has the last one first; so does m_fini. */
+static void setup(void)
+{
+    machine_setup(2);
+    memset(thread_ended, 0, sizeof thread_ended);
+    joined = 0;
+    sched.allm = NULL;
+    for (int i = 1; i >= 0; i--) {
+        made[i] = malloc(sizeof(struct m));
+        memset(made[i], 0, sizeof(struct m));
+        made[i]->p = &ps[i];
+        made[i]->all = sched.allm;
+        sched.allm = made[i];
+    }
+    body[0] = yields;
+    runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+static void run_thread(int i)
+{
+    m_thread(made[i]);
+    at_store(&thread_ended[i], 1, RELEASE);
+    futex_wake(&thread_ended[i], 1);
+}
+
+static void t0(void)
+{
+    run_thread(0);
+}
+
+static void t1(void)
+{
+    run_thread(1);
+}
+
+static void stopper(void)
+{
+    bool left_behind;
+    m_fini(PIRN_SEC, &left_behind);
+    CHECK(!left_behind);
+}
+
+static void ended(void)
+{
+    CHECK(at_load(&sched.nm_gone, RELAXED) == 2);
+    CHECK(joined == 2);
+}
+
+MODEL(stop, .setup = setup, .finish = ended, .threads = {t0, t1, stopper},
+      .preemptions = MODEL_UNBOUNDED, .quick = 1)
