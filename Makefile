@@ -43,6 +43,12 @@ quick check-static small chaos asan ubsan tsan clang aarch64 valgrind:
 check:
 	@$(CHECK)
 
+model model-quick: build-model
+	@tests/model/run.py $(if $(filter model-quick,$@),--quick)
+
+mutants: build-model
+	@tests/model/mutate.py --report docs/design/mutants.md
+
 demo: configure-native
 	@out=$$($(NINJA) -C build/native examples/demo 2>&1) || { echo "$$out"; exit 1; }
 	@build/native/examples/demo
@@ -78,6 +84,8 @@ help:
 	@echo 'make check-static layers, symbols, atomics, headers'
 	@echo 'make asan ubsan tsan chaos small clang aarch64 valgrind'
 	@echo '                  one group of the tests; tests/check.py --list says what it is'
+	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
+	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
 	@echo 'make build-NAME   only builds it, in build/NAME; WERROR=true: warnings are errors'
 	@echo 'make bench        the benchmarks'
 	@echo 'make install      PREFIX=$(PREFIX), DESTDIR='
@@ -85,4 +93,4 @@ help:
 	@echo 'make clean        removes build/'
 
 .PHONY: all quick check check-static demo tsan asan ubsan chaos small clang aarch64 valgrind bench \
-	install format lint clean help $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)
+	install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)

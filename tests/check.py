@@ -159,6 +159,32 @@ class Check:
             self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
                        wrapper=tsan_wrapper(), some=('4', '16'))
 
+    def model(self):
+        """the model checker: its own tests, the models in short, planted bugs, Promela"""
+        if not self.build('model'):
+            return
+        here = ROOT / 'tests/model'
+        self.counted('models', [here / 'run.py', '--quick', '--jobs', self.args.jobs])
+        self.counted('planted bugs', [here / 'mutate.py', '--planted', '--seconds', '10'])
+        self.step('fuzz', [here / 'fuzz.py', '--seconds', '5', '--seed', '1', '--program',
+                           ROOT / 'build/model/tests/model/model-fuzz'])
+        if shutil.which('spin'):
+            self.counted('Promela', [here / 'spin/run'])
+        else:
+            self.skip('Promela', 'spin is not installed')
+
+    def counted(self, name, cmd):
+        """A command that ends with `N passed, N failed`."""
+        p = subprocess.run([str(c) for c in cmd], cwd=ROOT, stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        counts = re.search(r'(\d+) passed, (\d+) failed\s*$', p.stdout)
+        if counts and p.returncode == 0:
+            self.result.passed += int(counts[1])
+            return
+        self.result.passed += int(counts[1]) if counts else 0
+        self.result.failed += [name] * (int(counts[2]) or 1 if counts else 1)
+        print(f'FAIL {name}: {run.end_of(p.returncode)}\n{run.indent(tail(p.stdout))}', flush=True)
+
     def aarch64(self):
         """aarch64 under qemu; unit tests"""
         for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
@@ -207,8 +233,8 @@ class Check:
                        wrapper=['valgrind', '-q', '--error-exitcode=99'])
 
 
-GROUPS = ('quick', 'static', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan', 'aarch64',
-          'install')
+GROUPS = ('quick', 'static', 'model', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan',
+          'aarch64', 'install')
 EXTRA = ('ubsan', 'valgrind')
 
 

@@ -99,13 +99,15 @@ int64_t coarse_now(void)
 }
 #endif
 
+#ifndef MACHINE_FACTORY
 /* As many Ms as Ps, and both lists change together: there is always one asleep for an idle P. */
-STUB void factory_want_locked(struct p *pp, struct g *gp, bool spinning)
+void factory_want_locked(struct p *pp, struct g *gp, bool spinning)
 {
     (void)gp;
     (void)spinning;
     model_fail("P %d finds no M", pp->id);
 }
+#endif
 
 /* Called when all seem to be asleep: is it true? */
 STUB void deadlock_check_locked(uint32_t mine)

@@ -3,6 +3,7 @@
  * The number of Ps changes while Ms run, steal and sleep: no goroutine is lost with a P that
  * retires, and in the end there are as many Ps as were asked for, all idle.
  */
+#define MACHINE_FACTORY
 #include "machine.h"
 
 int stack_room_for_procs(uint32_t n)
@@ -19,6 +20,17 @@ void stack_flush(struct p *pp)
 void g_flush(struct p *pp)
 {
     (void)pp;
+}
+
+/* An M that has just lost its P is not on the list yet, so a P may find none. No thread can be made
+ * here: as in factory.c, the P becomes idle again. */
+void factory_want_locked(struct p *pp, struct g *gp, bool spinning)
+{
+    CHECK(!gp);
+    p_put_back_locked(pp);
+    if (spinning) {
+        at_store(&sched.nspinning, 0, RELEASE);
+    }
 }
 
 static void queue(int p, int i)
