@@ -61,7 +61,7 @@ static void give_up(struct p *pp, struct g *gp, bool spinning, int err)
         }
         p_put_back_locked(pp);
         if (spinning) {
-            at_store(&sched.nspinning, 0, RELEASE); /* under the lock, as in wake_one */
+            at_store(&sched.nspinning, 0, RELAXED); /* under the lock, as in wake_one */
         }
     }
     unlock(&sched.lock);

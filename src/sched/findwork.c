@@ -99,7 +99,7 @@ static struct g *steal(struct m *mp)
 /* Something to run that this thread can see: in the global queue or on any P. */
 bool work_visible(void)
 {
-    if (at_load(&sched.globq.size, ACQUIRE)) { /* [B1] in globq.c */
+    if (at_load(&sched.globq.size, RELAXED)) {
         return true;
     }
     bool next_counts = at_load(&sched.futile, RELAXED) == 0;

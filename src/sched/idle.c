@@ -112,7 +112,7 @@ COLD void wake_one(struct p *pp)
 {
     int saved_errno = errno; /* pirn_go and pirn_wg_done promise to leave it alone */
     uint32_t none = 0;
-    if (!at_cas(&sched.nspinning, &none, 1, ACQ_REL, RELAXED)) {
+    if (!at_cas(&sched.nspinning, &none, 1, RELAXED, RELAXED)) {
         return;
     }
     struct m *mp = NULL;
@@ -124,7 +124,7 @@ COLD void wake_one(struct p *pp)
     } else {
         /* Under the lock: whoever makes a P idle after this has not seen the 1, nor has any
          * submitter that sees that P. */
-        at_store(&sched.nspinning, 0, RELEASE);
+        at_store(&sched.nspinning, 0, RELAXED);
     }
     unlock(&sched.lock);
     if (!idle) {
@@ -163,7 +163,7 @@ bool spin_begin(struct m *mp)
 {
     uint32_t none = 0;
     if (!mp->spinning) {
-        mp->spinning = at_cas(&sched.nspinning, &none, 1, ACQ_REL, RELAXED);
+        mp->spinning = at_cas(&sched.nspinning, &none, 1, RELAXED, RELAXED);
     }
     return mp->spinning;
 }
@@ -181,7 +181,7 @@ void wake_for_more(struct p *pp)
 void spin_end(struct m *mp)
 {
     mp->spinning = false;
-    at_store(&sched.nspinning, 0, RELEASE);
+    at_store(&sched.nspinning, 0, RELAXED);
     wake_for_more(mp->p);
 }
 
@@ -231,7 +231,7 @@ void m_idle(struct m *mp)
     midle_put_locked(mp);
     unlock(&sched.lock);
     if (spinning) {
-        at_store(&sched.nspinning, 0, RELEASE);
+        at_store(&sched.nspinning, 0, RELAXED);
         at_store(&sched.futile, 1, RELAXED);
     }
     at_fence(SEQ_CST); /* [W2] */

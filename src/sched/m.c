@@ -116,7 +116,7 @@ static void wait_for_end(int64_t grace)
 {
     int64_t now = now_ns(), deadline = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     for (;;) {
-        uint32_t gone = at_load(&sched.nm_gone, ACQUIRE);
+        uint32_t gone = at_load(&sched.nm_gone, RELAXED); /* the join orders */
         if (gone == sched.nm) {
             return;
         }

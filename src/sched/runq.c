@@ -31,9 +31,9 @@ struct g *glist_get(struct glist *l)
 /* The slots stay as they are after the CAS, since only the owner writes them. */
 bool runq_put_full_owner(struct runq *q, struct g *gp, struct glist *overflow)
 {
-    uint32_t h = at_load(&q->head, ACQUIRE), end = h + RING / 2;
+    uint32_t h = at_load(&q->head, RELAXED), end = h + RING / 2;
     if (at_load(&q->tail, RELAXED) - h < RING
-        || !at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q2] */
+        || !at_cas(&q->head, &h, end, RELEASE, RELAXED)) { /* [Q4] */
         return false;
     }
     for (; h != end; h++) {
@@ -72,7 +72,7 @@ uint32_t runq_room_owner(const struct runq *q)
  */
 struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen)
 {
-    uint32_t h = at_load(&src->head, ACQUIRE), dt = at_load(&dst->tail, RELAXED), n;
+    uint32_t h = at_load(&src->head, ACQUIRE), dt = at_load(&dst->tail, RELAXED), n; /* [Q4] */
     do {
         uint32_t t = at_load(&src->tail, ACQUIRE); /* [Q1] */
         n = t - h;
@@ -80,15 +80,15 @@ struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen)
         if (n == 0) {
             return NULL;
         }
-        if (n > RING / 2) { /* head and tail of different times */
-            h = at_load(&src->head, ACQUIRE);
+        if (n > RING / 2) {                   /* head and tail of different times */
+            h = at_load(&src->head, ACQUIRE); /* [Q4] */
             continue;
         }
         for (uint32_t i = 0; i < n; i++) {
             struct g *gp = at_load(&src->slot[(h + i) % RING], RELAXED);
             at_store(&dst->slot[(dt + i) % RING], gp, RELAXED);
         }
-    } while (n > RING / 2 || !at_cas(&src->head, &h, h + n, ACQ_REL, ACQUIRE)); /* [Q2] */
+    } while (n > RING / 2 || !at_cas(&src->head, &h, h + n, ACQ_REL, ACQUIRE)); /* [Q2] [Q4] */
     *stolen = n;
     n--;
     struct g *gp = at_load(&dst->slot[(dt + n) % RING], RELAXED);

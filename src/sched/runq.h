@@ -14,8 +14,10 @@
  *
  * Memory order
  * [Q1] owner stores tail RELEASE    -> thief loads tail ACQUIRE: sees the slot and the G.
- * [Q2] thief's or owner's CAS of head RELEASE -> owner's load of head ACQUIRE in put: the
- *      reads of the slots are over before the owner overwrites them.
+ * [Q2] thief's CAS of head RELEASE -> owner's load of head ACQUIRE in put: the reads of the
+ *      slots are over before the owner overwrites them.
+ * [Q4] every CAS of head RELEASE -> thief loads head ACQUIRE: it then sees a tail at least as new,
+ *      so tail - head is never negative.
  * [Q3] owner's xchg of next RELEASE -> whoever takes it, ACQUIRE.
  * A thief that read stale slots finds out because its CAS of head fails: head never returns
  * to an earlier value within 2^32 operations.
@@ -96,7 +98,7 @@ static inline struct g *runq_get_owner(struct runq *q)
             return NULL;
         }
         struct g *gp = at_load(&q->slot[h % RING], RELAXED);
-        if (likely(at_cas(&q->head, &h, h + 1, RELEASE, RELAXED))) { /* [Q2] */
+        if (likely(at_cas(&q->head, &h, h + 1, RELEASE, RELAXED))) { /* [Q4] */
             if (t - h > 8) {
                 runq_prefetch(q, h);
             }

@@ -703,6 +703,21 @@ class Explorer:
         return [results.get(i, (None, 'no answer', True)) for i in range(len(programs))]
 
 
+def replay_fails(explorer, p, outcome, *args):
+    """A failure must come again when it is replayed. The failure is the program's own, or this
+    outcome. What is wrong, or None."""
+    explorer.write([p])
+    first = explorer.call(*args, fail=outcome)
+    m = re.search(r'^p0: (.*)\np0: after .*--replay (\S*)$', first, re.M)
+    if not m:
+        return None  # not met on this way
+    again = explorer.call('--model', 'p0', '--replay', m[2], fail=outcome)
+    what = 'data race' if m[1].startswith('data race') else m[1]
+    if f'p0: {what}' not in again:
+        return f'{m[1]!r}, but its replay {m[2]} says:\n{again}'
+    return None
+
+
 def verdict(result, oracle):
     """What is wrong with the explorer's result, or None."""
     outcomes, failure, complete = result
@@ -721,11 +736,12 @@ def verdict(result, oracle):
 
 
 WAYS = {'reduced': ('--bound', 'all'), 'plain search': ('--bound', '99')}
-LIMIT = ('--executions', '300000')
+REPLAYED = {**WAYS, 'bounded': ('--bound', '1'), 'random': ('--random', '1')}
+LIMIT = ('--executions', '300000')  # of one program
 
 
-def examine(explorer, programs):
-    """Of each program: what is wrong, or None; or TooBig."""
+def examine(explorer, programs, replays=1):
+    """Of each program: what is wrong, or None; or TooBig. Of one in so many the replay, too."""
     results = {way: explorer.run(programs, *args, *LIMIT) for way, args in WAYS.items()}
     out = []
     for i, p in enumerate(programs):
@@ -735,6 +751,13 @@ def examine(explorer, programs):
             out.append(TooBig)
             continue
         wrong = [f'{way}: {v}' for way in WAYS if (v := verdict(results[way][i], oracle))]
+        if not wrong and i % replays == 0:
+            rng = random.Random(str(p))
+            outcomes = sorted(oracle.outcomes) if not oracle.failures else []
+            outcome = rng.choice(outcomes) if outcomes else None
+            for way, args in REPLAYED.items():
+                if v := replay_fails(explorer, p, outcome, *args, '--executions', '5000'):
+                    wrong.append(f'{way}, replay: {v}')
         out.append('\n'.join(wrong) or None)
     return out
 
@@ -819,7 +842,7 @@ def main():
         rng = random.Random(f'{args.seed} {batch}')
         programs = [Maker(rng).program() for _ in range(100)]
         batch += 1
-        for p, wrong in zip(programs, examine(explorer, programs)):
+        for p, wrong in zip(programs, examine(explorer, programs, replays=10)):
             if wrong is TooBig:
                 too_big += 1
                 continue

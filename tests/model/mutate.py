@@ -83,6 +83,12 @@ RECHECKS = [
 ]
 
 
+# Where to look first.
+HOME = {'idle': 'wake', 'findwork': 'wake', 'schedule': 'wake', 'globq': 'wake', 'sched': 'wake',
+        'os': 'lock', 'p': 'resize', 'm': 'stop', 'g': 'gfree', 'sysmon': 'wake_next', 'switch': 'park',
+        'stack': 'stackpool', 'stackmem': 'stackpool', 'factory': 'kick', 'foreign': 'foreign_life'}
+
+
 class Mutant:
     def __init__(self, name, file, line, weaken=None, edits=None):
         self.name, self.file, self.line = name, file, line
@@ -152,7 +158,9 @@ def source_mutants(files):
 def kill(mutant, build, seconds, only=''):
     """The model that fails, or None."""
     weaken = ['--weaken', mutant.weaken] if mutant.weaken else []
-    for program in model_programs(build):
+    stem = Path(mutant.file).stem
+    order = sorted(model_programs(build), key=lambda p: (p.name != f'model-{HOME.get(stem, stem)}'))
+    for program in order:
         if only and program.name != f'model-{only}':
             continue
         if weaken:
@@ -200,7 +208,7 @@ class Tree:
         try:
             if not self.make(only):
                 return 'the compiler'
-            return kill(Mutant('', '', 0), self.build, seconds, only)
+            return kill(Mutant('', edits[0][0], 0), self.build, seconds, only)
         finally:
             for path, text in kept.items():
                 path.write_text(text)
@@ -248,13 +256,14 @@ def main():
     parser.add_argument('--seconds', type=float, default=4, help='the most for one model')
     parser.add_argument('--jobs', type=int, default=os.cpu_count())
     parser.add_argument('--report', help='a file for the table')
+    parser.add_argument('--orders', action='store_true', help='orders and fences only: no new build')
     parser.add_argument('--planted', action='store_true')
     args = parser.parse_args()
     if args.planted:
         return planted(args.seconds)
     start = time.monotonic()
     orders = order_mutants(args.build)
-    mutants = orders + source_mutants({m.file for m in orders})
+    mutants = orders + ([] if args.orders else source_mutants({m.file for m in orders}))
     mutants = [m for m in mutants if re.search(args.filter, f'{m.file}:{m.line} {m.name}')]
     mutants.sort(key=lambda m: (m.file, m.line))
     tree = Tree() if any(m.edits for m in mutants) else None

@@ -191,7 +191,9 @@ static void publishes(struct m *mp)
     CHECK(on_stack == 42);
 }
 
-/* Shares nothing with the goroutine but the G: the status itself must order. */
+/* Shares nothing with the goroutine but the G: the status itself must order what was written before
+ * the park. Here the one who makes it ready looks at the stack pointer itself, as whoever resumes
+ * it would. */
 static void foreign_finds(void)
 {
     struct g *gp;
@@ -202,20 +204,24 @@ static void foreign_finds(void)
     while (at_load(&gp->status, RELAXED) != G_WAITING) {
         at_pause();
     }
-    ready(gp);
+    make_runnable(gp);
+    CHECK(gp->sp != NULL);
+    lock(&sched.lock);
+    globq_put_locked(&sched.globq, gp);
+    unlock(&sched.lock);
+    wake_for(NULL);
     foreign_leave();
 }
 
 static void setup_publish(void)
 {
-    setup_slot(2);
-    machine_idle(1);
+    setup_slot(1);
     at_store(&published, NULL, RELAXED);
     body[0] = publishes;
     runq_put_owner(&ps[0].runq, new_goroutine(0));
 }
 
-PARK(ready_without_lock, setup_publish, m0, m1, foreign_finds)
+PARK(ready_without_lock, setup_publish, m0, foreign_finds)
 
 /* --- a second ready is refused ------------------------------------------------------------------------------------- */
 
@@ -225,7 +231,7 @@ static void foreign_finds_twice(void)
     ready(at_load(&published, RELAXED));
 }
 
-MODEL(second_ready_throws, .setup = setup_publish, .threads = {m0, m1, foreign_finds_twice},
+MODEL(second_ready_throws, .setup = setup_publish, .threads = {m0, foreign_finds_twice},
       .sleepers = 3, .finds_a_bug = true, .preemptions = 2)
 
 /* --- many at once ------------------------------------------------------------------------------------------------------ */

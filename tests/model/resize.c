@@ -117,6 +117,25 @@ static void setup_both(void)
     queue(1, 2);
 }
 
+/* A P that never was before: who walks over all Ps meets it whole, or not at all. */
+static void setup_new(void)
+{
+    machine_setup(2);
+    machine_idle(1);
+    sched.pidle = NULL;
+    at_store(&sched.npidle, 0, RELAXED);
+    at_store(&sched.nprocs, 1, RELAXED);
+    at_store(&sched.nallp, 1, RELAXED);
+    at_store(&sched.allp[1], NULL, RELAXED);
+    wanted = 2;
+    queue(0, 0);
+}
+
+static void foreign_grows(void)
+{
+    p_resize(2, NULL, false);
+}
+
 static void foreign_shrinks(void)
 {
     p_resize(1, NULL, false);
@@ -136,5 +155,7 @@ static void setup_foreign_shrinks(void)
 RESIZE(shrink_under_work, setup_shrink, m0, m1)
 RESIZE(shrink_idle, setup_shrink_idle, m0, m1)
 RESIZE(grow_under_work, setup_grow, m0, m1)
+MODEL(grow_by_a_new_p, .setup = setup_new, .finish = resized, .sleepers = 7, .leaks = true,
+      .threads = {m0, m1, foreign_grows}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 RESIZE(shrink_and_grow, setup_both, m0, m1)
 RESIZE(shrink_by_foreign, setup_foreign_shrinks, m0, m1, foreign_shrinks)

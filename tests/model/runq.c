@@ -123,7 +123,7 @@ MODEL(steal, .setup = setup, .finish = finish, .threads = {owner_puts_and_gets, 
 MODEL(steal_twice, .setup = setup, .finish = finish, .threads = {owner_puts_and_gets, thief_twice},
       .preemptions = MODEL_UNBOUNDED, .quick = 3)
 MODEL(two_thieves, .setup = setup, .finish = finish,
-      .threads = {owner_puts_and_gets, thief, thief2}, .preemptions = 4, .quick = 2)
+      .threads = {owner_puts_and_gets, thief, thief2}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* --- the ring full: overflow, and slots used again --------------------------------------------------- */
 
@@ -145,7 +145,7 @@ static void owner_wraps(void)
 MODEL(overflow, .setup = setup_full, .finish = finish, .threads = {owner_overflows, thief},
       .preemptions = MODEL_UNBOUNDED)
 MODEL(overflow_two_thieves, .setup = setup_full, .finish = finish,
-      .threads = {owner_overflows, thief, thief2}, .preemptions = 3, .quick = 2)
+      .threads = {owner_overflows, thief, thief2}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 MODEL(wrap, .setup = setup_full, .finish = finish, .threads = {owner_wraps, thief_twice},
       .preemptions = MODEL_UNBOUNDED, .quick = 3)
 
@@ -164,7 +164,8 @@ static void thief_keeps(void)
 }
 
 MODEL(stolen_again, .setup = setup_full, .finish = finish,
-      .threads = {owner_wraps, thief_keeps, thief_of_thief}, .preemptions = 4, .quick = 2)
+      .threads = {owner_wraps, thief_keeps, thief_of_thief}, .preemptions = MODEL_UNBOUNDED,
+      .quick = 2)
 
 /* --- runnext ------------------------------------------------------------------------------------------ */
 
@@ -187,7 +188,7 @@ static void thief_next(void)
 MODEL(next, .setup = setup, .finish = finish, .threads = {owner_next, thief_next},
       .preemptions = MODEL_UNBOUNDED)
 MODEL(next_two_thieves, .setup = setup, .finish = finish,
-      .threads = {owner_next, thief_next, thief2}, .preemptions = 3, .quick = 2)
+      .threads = {owner_next, thief_next, thief2}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* --- runq_empty: there is a G in the queue all the time, so it is never empty ----------------------------- */
 

@@ -1,62 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The wake-up protocol of idle.c: work that was submitted is run, by another M if its own P is busy;
- * at most one M spins; when all is done every M sleeps, on the list, and nobody spins.
+ * when all is done every M sleeps and nobody is left spinning.
+ *
+ * The thread "busy" stands for an M whose goroutine submits something and keeps its P until that
+ * has run. The Ms beside it run find_work(), from its beginning or from their sleep.
  */
 #include "machine.h"
 
-/* --- a goroutine submits, and keeps its P busy until the other has run -------------------------------- */
-
-static void submits_ring(struct m *mp)
+static void submit(int i, bool next)
 {
-    runq_submit(mp->p, new_g(1), false);
+    runq_submit(&ps[0], new_g(i), next);
+}
+
+static void busy_ring(void)
+{
+    set_current_m(&ms[0]);
+    submit(1, false);
     wait_for(1);
 }
 
-static void submits_next(struct m *mp)
+static void busy_next(void)
 {
-    runq_submit(mp->p, new_g(1), true);
+    set_current_m(&ms[0]);
+    submit(1, true);
     wait_for(1);
-}
-
-static void setup_busy(void)
-{
-    machine_setup(2);
-    body[0] = submits_ring;
-    runq_put_owner(&ps[0].runq, new_g(0));
-}
-
-static void setup_busy_asleep(void)
-{
-    setup_busy();
-    machine_idle(1);
-}
-
-static void setup_busy_next(void)
-{
-    setup_busy();
-    body[0] = submits_next;
-}
-
-static void setup_busy_next_asleep(void)
-{
-    setup_busy_next();
-    machine_idle(1);
-}
-
-#define WAKE(mname, setup_, ...)                                                                   \
-    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 7, .threads = {__VA_ARGS__},      \
-          .preemptions = MODEL_UNBOUNDED, .quick = 2)
-
-WAKE(submit_while_other_goes_to_sleep, setup_busy, m0, m1)
-WAKE(submit_while_other_sleeps, setup_busy_asleep, m0, m1)
-WAKE(submit_next_while_other_sleeps, setup_busy_next_asleep, m0, m1)
-
-/* --- a foreign thread submits while the Ms go to sleep ------------------------------------------------------ */
-
-static void foreign(void)
-{
-    submit_foreign(0);
 }
 
 static void setup_one(void)
@@ -82,24 +50,145 @@ static void setup_two_asleep(void)
     machine_idle(1);
 }
 
-static void setup_one_of_two_asleep(void)
+static void setup_second_asleep(void)
 {
     machine_setup(2);
     machine_idle(1);
 }
 
-WAKE(foreign_and_one, setup_one, m0, foreign)
-WAKE(foreign_and_one_asleep, setup_one_asleep, m0, foreign)
-WAKE(foreign_and_two_asleep, setup_two_asleep, m0, m1, foreign)
-WAKE(foreign_and_one_of_two_asleep, setup_one_of_two_asleep, m0, m1, foreign)
-WAKE(foreign_and_two, setup_two, m0, m1, foreign)
-
-/* --- who found work passes the word on: [W3] -------------------------------------------------------------- */
-
-static void submits_two(struct m *mp)
+static void setup_third_asleep(void)
 {
-    runq_submit(mp->p, new_g(1), false);
-    runq_submit(mp->p, new_g(2), false);
+    machine_setup(3);
+    machine_idle(2);
+}
+
+static void setup_two_of_three_asleep(void)
+{
+    machine_setup(3);
+    machine_idle(1);
+    machine_idle(2);
+}
+
+/* With a busy thread there is one P that never becomes idle. */
+static void ran_all(void)
+{
+    for (int i = 0; i < GS; i++) {
+        CHECK(gs[i].creator == (gs[i].id == 7));
+    }
+    CHECK(at_load(&sched.nspinning, RELAXED) == 0);
+    CHECK(at_load(&sched.npidle, RELAXED) == sched.nmidle);
+}
+
+#define WAKE(mname, setup_, ...)                                                                   \
+    MODEL(mname, .setup = setup_, .finish = ran_all, .sleepers = 7, .threads = {__VA_ARGS__},      \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+/* --- submitted by a goroutine ---------------------------------------------------------------------------- */
+
+WAKE(ring_while_other_goes_to_sleep, setup_two, busy_ring, m1)
+WAKE(ring_while_other_sleeps, setup_second_asleep, busy_ring, m1)
+WAKE(next_while_other_sleeps, setup_second_asleep, busy_next, m1)
+
+static void busy_overflows(void)
+{
+    set_current_m(&ms[0]);
+    for (int i = 1; i < 6; i++) {
+        submit(i, false);
+    }
+    wait_for(1); /* among those that went to the global queue */
+}
+
+WAKE(overflow_while_other_goes_to_sleep, setup_two, busy_overflows, m1)
+
+/* The slice is over: runnext goes to the ring, behind the one that is chosen. */
+static void busy_slice(void)
+{
+    set_current_m(&ms[0]);
+    submit(1, false);
+    submit(2, true);
+    at_store(&ps[0].slice_over, 1, RELAXED);
+    struct g *gp = next_local(&ps[0]);
+    if (gp) {
+        note_run((int)(gp - gs));
+    }
+    wait_for(1);
+    wait_for(2);
+}
+
+WAKE(end_of_slice, setup_two, busy_slice, m1)
+
+/* --- moved from queue to queue, and in between in neither: [W3] -------------------------------------------- */
+
+static void setup_batch(void)
+{
+    machine_setup(2);
+    for (int i = 0; i < 3; i++) {
+        globq_put_locked(&sched.globq, new_g(i));
+    }
+}
+
+static void busy_batch(void)
+{
+    set_current_m(&ms[0]);
+    struct g *gp = next_local(&ps[0]);
+    if (gp) {
+        note_run((int)(gp - gs));
+    }
+    for (int i = 0; i < 3; i++) {
+        wait_for(i);
+    }
+}
+
+WAKE(batch_while_other_goes_to_sleep, setup_batch, busy_batch, m1)
+
+/* Steals more than it runs. */
+static void setup_loot(void)
+{
+    machine_setup(3);
+    machine_idle(2);
+    at_store(&sched.nspinning, 1, RELAXED);
+    ms[1].spinning = true;
+    for (int i = 0; i < 4; i++) {
+        runq_put_owner(&ps[0].runq, new_g(i));
+    }
+}
+
+static void busy_thief(void)
+{
+    set_current_m(&ms[1]);
+    note_run((int)(find_work(&ms[1]) - gs));
+    for (int i = 0; i < 4; i++) {
+        wait_for(i);
+    }
+}
+
+WAKE(thief_with_loot, setup_loot, busy_thief, m2)
+
+/* --- who spins finds work, and there is more: [W3] ------------------------------------------------------------- */
+
+static void setup_spinner(void)
+{
+    machine_setup(3);
+    machine_idle(2);
+    at_store(&sched.nspinning, 1, RELAXED);
+    ms[1].spinning = true;
+}
+
+static void busy_spinner(void)
+{
+    set_current_m(&ms[1]);
+    spin_end(&ms[1]);
+    wait_for(1);
+}
+
+WAKE(spinner_stops_while_other_submits, setup_spinner, busy_ring, busy_spinner, m2)
+
+/* The first that is woken waits for the second: so it must wake another. */
+static void busy_two(void)
+{
+    set_current_m(&ms[0]);
+    submit(1, false);
+    submit(2, false);
     wait_for(1);
     wait_for(2);
 }
@@ -110,65 +199,20 @@ static void waits_for_two(struct m *mp)
     wait_for(2);
 }
 
-static void setup_three(void)
+static void setup_word(void)
 {
-    machine_setup(3);
-    machine_idle(1);
-    machine_idle(2);
-    body[0] = submits_two;
+    setup_two_of_three_asleep();
     body[1] = waits_for_two;
-    runq_put_owner(&ps[0].runq, new_g(0));
 }
 
-/* The global queue holds three, of which the first M takes two; each waits for the next. */
-static void waits_for_one(struct m *mp)
-{
-    (void)mp;
-    wait_for(1);
-}
+WAKE(word_is_passed_on, setup_word, busy_two, m1, m2)
+WAKE(one_sleeps_one_goes_to_sleep, setup_third_asleep, busy_ring, m1, m2)
 
-static void setup_batch(void)
-{
-    machine_setup(2);
-    machine_idle(1);
-    body[0] = waits_for_one;
-    for (int i = 0; i < 3; i++) {
-        globq_put_locked(&sched.globq, new_g(i));
-    }
-}
+/* --- submitted by a foreign thread --------------------------------------------------------------------------------- */
 
-/* A full ring overflows into the global queue, from where the other must fetch. */
-static void overflows(struct m *mp)
+static void foreign(void)
 {
-    for (int i = 1; i < 6; i++) {
-        runq_submit(mp->p, new_g(i), false);
-    }
-    wait_for(1);
-}
-
-static void setup_overflow(void)
-{
-    machine_setup(2);
-    machine_idle(1);
-    body[0] = overflows;
-    runq_put_owner(&ps[0].runq, new_g(0));
-}
-
-/* A slice that is over sends runnext to the ring. */
-static void submits_next_after_slice(struct m *mp)
-{
-    runq_submit(mp->p, new_g(1), true);
-    runq_submit(mp->p, new_g(2), false);
-}
-
-static void setup_slice(void)
-{
-    machine_setup(2);
-    machine_idle(1);
-    at_store(&ps[0].slice_over, 1, RELAXED);
-    body[0] = submits_next_after_slice;
-    body[2] = waits_for_one;
-    runq_put_owner(&ps[0].runq, new_g(0));
+    submit_foreign(0);
 }
 
 static void foreign_second(void)
@@ -176,9 +220,14 @@ static void foreign_second(void)
     submit_foreign(1);
 }
 
-WAKE(word_is_passed_on, setup_three, m0, m1, m2)
-WAKE(batch_wakes, setup_batch, m0, m1)
-WAKE(overflow_wakes, setup_overflow, m0, m1)
-WAKE(end_of_slice, setup_slice, m0, m1)
-WAKE(two_foreign_and_one, setup_one_asleep, m0, foreign, foreign_second)
-WAKE(two_foreign_and_two, setup_two_asleep, m0, m1, foreign, foreign_second)
+#define REST(mname, setup_, ...)                                                                   \
+    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 3, .threads = {__VA_ARGS__},      \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+REST(foreign_and_one, setup_one, m0, foreign)
+REST(foreign_and_one_asleep, setup_one_asleep, m0, foreign)
+REST(foreign_and_two, setup_two, m0, m1, foreign)
+REST(foreign_and_two_asleep, setup_two_asleep, m0, m1, foreign)
+REST(foreign_and_one_of_two_asleep, setup_second_asleep, m0, m1, foreign)
+REST(two_foreign_and_one, setup_one_asleep, m0, foreign, foreign_second)
+REST(two_foreign_and_two, setup_two_asleep, m0, m1, foreign, foreign_second)

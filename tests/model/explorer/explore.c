@@ -86,7 +86,8 @@ int choose(int n)
     return pick;
 }
 
-int choose_value(int n)
+/* Of n possibilities only the first few are tried. The replay string must not depend on how many. */
+int choose_value(int n, int tried)
 {
     if (n > 1 && ex.strategy == REPLAY) {
         int pick = replay_value();
@@ -95,16 +96,11 @@ int choose_value(int n)
         }
         return pick;
     }
-    int pick = choose(n);
+    int pick = choose(tried);
     if (n > 1) {
         log_value(pick);
     }
     return pick;
-}
-
-int model_pick(int n)
-{
-    return choose_value(n);
 }
 
 /* --- threads ----------------------------------------------------------------------------------- */
@@ -447,7 +443,10 @@ static int schedule(void)
     }
     unsigned can = enabled_set(), last = ex.last >= 0 ? 1u << ex.last : 0;
     if (can && ex.strategy == REPLAY) {
-        model_fail("the replay string ends here");
+        if (ex.threads[lowest(can)].spins < SPINS_BLIND) {
+            model_fail("the replay string ends here");
+        }
+        return lowest(can); /* until it is clear that it spins for ever */
     }
     bool time = !can;
     if (time) {
@@ -490,6 +489,18 @@ static int schedule(void)
     ex.preempts += preempts && pick != ex.last;
     ex.last = pick;
     return pick;
+}
+
+/* No point, but in the replay string it looks like an operation, so that it is clear whose it is. */
+int model_pick(int n)
+{
+    if (ex.cur >= 0) {
+        if (ex.strategy == REPLAY) {
+            switch_thread(schedule());
+        }
+        log_thread(ex.cur);
+    }
+    return choose_value(n, n);
 }
 
 /* The current thread has announced its operation, or has ended. Returns when it may go on. */

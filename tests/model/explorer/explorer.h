@@ -110,8 +110,8 @@ extern struct explorer ex;
 
 /* explore.c */
 void point(void);
-int choose(int n);       /* of n possibilities */
-int choose_value(int n); /* the same, logged for the replay */
+int choose(int n);                  /* of n possibilities */
+int choose_value(int n, int tried); /* the same, logged for the replay */
 void explore(void);
 void events_join(uint16_t *a, const uint16_t *b);
 void event_after(const uint16_t *before);
@@ -145,6 +145,7 @@ int replay_thread(void); /* -1 at the end of the string */
 int replay_value(void);
 void replay_parse(const char *s);
 void trace_op(const struct op *op, const char *what, uint64_t value, int behind);
+void trace_show(void);
 const char *order_name(int order);
 const char *place_of(void *pc);
 extern char **report_argv;

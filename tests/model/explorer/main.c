@@ -168,6 +168,7 @@ static bool run_here(struct model *m)
     began = last_shown = seconds_now();
     explore();
     if (ex.strategy == REPLAY) {
+        trace_show();
         printf("%s: no failure in this execution\n", m->name);
         return true;
     }

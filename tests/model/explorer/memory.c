@@ -267,7 +267,9 @@ static int choose_store(const struct loc *l, int lo, bool sc)
         return newest - replay_value();
     }
     bool reduce = ex.strategy == DFS && ex.bound == MODEL_UNBOUNDED;
-    if (ex.fresh[ex.cur] > lo) {
+    if (out_of_stale_loads()) {
+        from = newest;
+    } else if (ex.fresh[ex.cur] > lo) {
         from = ex.fresh[ex.cur];
     }
     for (int k = newest; k >= from; k--) {
@@ -345,13 +347,16 @@ static uint64_t do_cas(struct thread *t, struct loc *l, int i, const struct mode
     if (newest_value == expected) {
         can[n++] = -1; /* success */
     }
-    int lo = out_of_stale_loads() ? newest : oldest_visible(t, l, i, s->fail_order);
-    for (int k = newest; k >= lo; k--) {
+    int tried = n;
+    for (int k = newest; k >= oldest_visible(t, l, i, s->fail_order); k--) {
         if (ex.pool[l->msg[k]].value != expected || s->kind == MODEL_CAS_WEAK) {
             can[n++] = k;
         }
+        if (k == newest || !out_of_stale_loads()) {
+            tried = n;
+        }
     }
-    int pick = can[t->spins >= SPINS_BLIND ? 0 : choose_value(n)];
+    int pick = can[choose_value(n, t->spins >= SPINS_BLIND ? 1 : tried)];
     if (pick >= 0) {
         *ok = false;
         uint64_t v = see(t, l, i, pick, s->fail_order);
@@ -487,8 +492,8 @@ bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
         begin_anew(l);
     }
     int newest = l->n - 1;
-    int lo = out_of_stale_loads() ? newest : oldest_visible(t, l, i, RELAXED);
-    int idx = newest - choose_value(newest - lo + 1);
+    int n = newest - oldest_visible(t, l, i, RELAXED) + 1;
+    int idx = newest - choose_value(n, out_of_stale_loads() ? 1 : n);
     uint64_t found = see(t, l, i, idx, RELAXED);
     plain_check_atomic(l, false);
     if ((uint32_t)found != value) {
@@ -505,7 +510,7 @@ bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
     if (!t->woken) { /* by its deadline, or for no reason */
         log_thread(ex.cur);
         bool spurious = t->spurious < ex.model->spurious;
-        timed_out = limit && (!spurious || choose_value(2) == 0);
+        timed_out = limit && (!spurious || choose_value(2, 2) == 0);
         *(timed_out ? &t->timeouts : &t->spurious) += 1;
         trace_op(&t->op, timed_out ? "times out " : "wakes for no reason ", 0, 0);
     }
@@ -534,7 +539,7 @@ void model_futex_wake(const volatile void *addr, int n)
         if (k == 0) {
             break;
         }
-        struct thread *s = &ex.threads[asleep[choose_value(k)]];
+        struct thread *s = &ex.threads[asleep[choose_value(k, k)]];
         s->woken = true;
         events_join(s->events, t->events);
     }

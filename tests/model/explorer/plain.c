@@ -7,7 +7,8 @@
  * thread's time; two that conflict must be ordered by happens-before. That does not depend on the
  * order in which this execution ran them, so plain accesses need not be points of the search.
  *
- * Accesses of different sizes that overlap only in part are not compared.
+ * Accesses of different sizes that overlap only in part are not compared. A range is taken as so many
+ * words, and the atomic variables in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 /* --- races ------------------------------------------------------------------------------------- */
 
-#define SHADOWS 8192
+#define SHADOWS 16384
 static struct shadow {
     const volatile void *addr;
     uint32_t stamp;
@@ -29,7 +30,7 @@ static int nused;
 
 static struct shadow *shadow_of(const volatile void *addr, bool make)
 {
-    unsigned h = (unsigned)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 51);
+    unsigned h = (unsigned)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 50);
     for (unsigned tries = 0; tries < 64; tries++, h++) {
         struct shadow *s = &shadows[h % SHADOWS];
         if (s->stamp != ex.stamp) {
@@ -257,6 +258,9 @@ HOOK(__tsan_unaligned_write8, true)
 
 static void access_range(char *addr, unsigned long size, bool writes, void *pc)
 {
+    if (ex.cur < 0) {
+        return;
+    }
     for (unsigned long i = 0; i < size; i += 8) {
         access_plain(addr + i, writes, pc);
     }
@@ -271,6 +275,20 @@ void __tsan_write_range(void *addr, unsigned long size);
 void __tsan_write_range(void *addr, unsigned long size)
 {
     access_range(addr, size, true, __builtin_return_address(0));
+}
+
+/* What the sources call for memset and its kin, which the compiler's pass leaves alone. */
+void *model_memset(void *to, int byte, size_t size)
+{
+    access_range(to, size, true, __builtin_return_address(0));
+    return memset(to, byte, size);
+}
+
+void *model_memcpy(void *to, const void *from, size_t size)
+{
+    access_range((char *)(uintptr_t)from, size, false, __builtin_return_address(0));
+    access_range(to, size, true, __builtin_return_address(0));
+    return memmove(to, from, size);
 }
 
 void __tsan_init(void);

@@ -171,6 +171,34 @@ static void op_text(char *buf, size_t size, const struct op *op)
     }
 }
 
+/* A long trace is shown by its beginning and its end. */
+#define LINE 400
+#define FIRST_LINES 300
+#define LAST_LINES 100
+static char trace[FIRST_LINES + LAST_LINES][LINE];
+static int ntrace;
+
+static char *trace_line(void)
+{
+    int i = ntrace++;
+    return trace[i < FIRST_LINES ? i : FIRST_LINES + (i - FIRST_LINES) % LAST_LINES];
+}
+
+void trace_show(void)
+{
+    int last = ntrace > FIRST_LINES + LAST_LINES ? ntrace - LAST_LINES : FIRST_LINES;
+    for (int i = 0; i < ntrace && i < FIRST_LINES; i++) {
+        puts(trace[i]);
+    }
+    if (last > FIRST_LINES) {
+        printf("      ... %d more ...\n", last - FIRST_LINES);
+    }
+    for (int i = last; i < ntrace; i++) {
+        puts(trace[FIRST_LINES + (i - FIRST_LINES) % LAST_LINES]);
+    }
+    ntrace = 0;
+}
+
 void trace_op(const struct op *op, const char *what, uint64_t value, int behind)
 {
     char text[256];
@@ -178,14 +206,16 @@ void trace_op(const struct op *op, const char *what, uint64_t value, int behind)
         return;
     }
     op_text(text, sizeof text, op);
-    printf("%4d  T%d  %-64s", ex.steps, ex.cur, text);
+    char *line = trace_line();
+    int n = snprintf(line, LINE, "%4d  T%d  %-64s", ex.steps, ex.cur, text);
     if (op->kind != OP_FENCE && op->kind != OP_LOCK) {
-        printf(" %s%s%lx", what, op->kind == OP_ATOMIC ? "= " : "", (unsigned long)value);
+        n += snprintf(line + n, LINE - (size_t)n, " %s%s%lx", what,
+                      op->kind == OP_ATOMIC ? "= " : "", (unsigned long)value);
     }
     if (behind) {
-        printf("  (%d newer %s not seen)", behind, behind == 1 ? "store" : "stores");
+        snprintf(line + n, LINE - (size_t)n, "  (%d newer %s not seen)", behind,
+                 behind == 1 ? "store" : "stores");
     }
-    putchar('\n');
 }
 
 /* --- failures ----------------------------------------------------------------------------------- */
@@ -204,6 +234,7 @@ _Noreturn void model_fail(const char *format, ...)
     static char replay[STEPS_MOST * 8];
     va_list ap;
     va_start(ap, format);
+    trace_show();
     printf("%s: ", ex.model->name);
     vprintf(format, ap);
     va_end(ap);
@@ -215,8 +246,9 @@ _Noreturn void model_fail(const char *format, ...)
         _exit(1);
     }
     log_print(replay);
-    printf("%s: after %lu executions; replay: --model %s --replay %s\n", ex.model->name,
-           (unsigned long)ex.executions, ex.model->name, replay);
+    printf("%s: after %lu executions; replay: --model %s --replay %.1000s%s\n", ex.model->name,
+           (unsigned long)ex.executions, ex.model->name, replay,
+           strlen(replay) > 1000 ? "... (too long to show)" : "");
     fflush(stdout);
     if (ex.model->finds_a_bug || report_no_trace) {
         _exit(1);

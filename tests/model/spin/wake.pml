@@ -17,19 +17,20 @@
  *   once; the detector of deadlocks does not speak while there is work.
  *
  * Memory. Spin's is sequentially consistent. With BUFFERS the stores that come before a fence in
- * the source go to a buffer, one entry for each thread, which the process `bus` empties at any time
- * and fence() at once. A second such store, a read-modify-write with RELEASE and a lock empty one's
- * own buffer; a lock also shows what others wrote under it. This is weaker than x86, where the xchg
- * of runnext and the unlock are fences. If all fences are there BUFFERS change nothing, since no
+ * the source go to a buffer of one entry for each thread, which its process `bus` empties some time.
+ * A fence waits for that, as do the next such store, a read-modify-write with RELEASE and a lock;
+ * a lock also shows what others wrote under it. This is weaker than x86, where the xchg of
+ * runnext and the unlock are fences. With all fences in place BUFFERS change nothing, since no
  * thread reads between such a store and its fence.
  *
  * Simplified
  *   - Queues are sets. A thief takes two if there are two, as it takes several from a longer ring.
  *   - A section under sched.lock is one step, unless others can see two changes of it. The idle
  *     lists are sets: any of their Ms and Ps may be taken.
- *   - No clock: 3 us, 10 us and 10 ms may pass between any two steps, or not. counts.switches is
- *     one bit.
- *   - The four rounds of steal() are one; its walk begins at the next P.
+ *   - No clock: 3 us, 10 us and 10 ms may pass between any two steps, or not. counts.switches
+ *     stands still for sure only where the hog computes.
+ *   - The four rounds of steal() are one; its walk begins at the next P. Who ends a goroutine and
+ *     has no other looks at its own queues once, not once more in find_work().
  *   - Notes and futexes block until posted.
  * Left out: slices and the turn of the global queue, for no goroutine here is endless but the hog;
  * retiring Ps; m_hand_off; start and stop; overflow of the ring.
@@ -54,12 +55,6 @@
 #define NFOREIGN 1
 #endif
 
-/* Missing fences. */
-#if defined(BUG_NO_W1) || defined(BUG_NO_W2) || defined(BUG_NO_W3) || defined(BUG_NO_S1) || \
-    defined(BUG_NO_S2)
-#define BUFFERS
-#endif
-
 #define BIT(i) (1 << (i))
 #define ALL_P (BIT(NP) - 1)
 #define ALL_M (BIT(NM) - 1)
@@ -78,7 +73,6 @@
 /* Threads that are no M. */
 #define FOREIGN NM
 #define SYSMON_T (NM + 1)
-#define FACTORY_T (NM + 2)
 
 /* --- struct sched ------------------------------------------------------------------------------ */
 
@@ -87,7 +81,7 @@ bit sched_lock;           /* held over more than one step */
 bit gsize;                /* globq.size != 0 */
 byte npidle;
 bit nspinning, futile, nforeign;
-bit woke;                 /* woke_at == coarse_now(), for all Ps */
+bit woke; /* woke_at == coarse_now(), for all Ps */
 
 /* --- P ----------------------------------------------------------------------------------------- */
 
@@ -109,8 +103,8 @@ bit handoff_spinning[NP], unborn, no_threads, failed;
 
 byte put, ran; /* submitted; started */
 byte hog;
-byte hog_p = NP; /* the P on which the hog computes: counts.switches stands still */
-byte held[NP]; /* by M held - 1; by the factory if NM + 1 */
+byte hog_p = NP; /* the P on which it computes */
+byte held[NP];   /* by M held - 1; by the factory if NM + 1 */
 
 #define NEXTS (runnext[0] | runnext[1] | runnext[NP - 1])
 #define ONE_SPINNER (spinning[0] + spinning[1] + (NM > 2 -> spinning[NM - 1] : 0) <= 1)
@@ -120,7 +114,12 @@ ltl prompt { <> [] ((ran | NEXTS) == ALL) }
 
 /* --- store buffers ------------------------------------------------------------------------------ */
 
-#define TAIL 1      /* runq.tail: arg is in the ring of the thread's P */
+#if defined(BUG_NO_W1) || defined(BUG_NO_W2) || defined(BUG_NO_W3) || defined(BUG_NO_S1) || \
+    defined(BUG_NO_S2)
+#define BUFFERS
+#endif
+
+#define TAIL 1      /* of runq: arg is in the ring of the thread's P */
 #define NEXT 2      /* runq.next = arg */
 #define SIZE 3      /* globq.size */
 #define NPIDLE 4    /* npidle++ */
@@ -128,106 +127,82 @@ ltl prompt { <> [] ((ran | NEXTS) == ALL) }
 #define ASLEEP 6    /* sysmon.asleep = 1 */
 #define KICKED 7    /* status of P arg = P_RUNNING; sysmon.kicked = 1 */
 
-byte buf[NM + 3], arg[NM + 3];
-
-inline flush(t)
-{
-    if
-    :: buf[t] == TAIL -> ring[mp_p[t]] = ring[mp_p[t]] | arg[t]
-    :: buf[t] == NEXT -> runnext[mp_p[t]] = arg[t]
-    :: buf[t] == SIZE -> gsize = (globq != 0)
-    :: buf[t] == NPIDLE -> npidle++
-    :: buf[t] == NSPINNING -> nspinning = 0
-    :: buf[t] == ASLEEP -> asleep = 1
-    :: buf[t] == KICKED -> running[arg[t]] = 1; kicked = 1
-    :: else
-    fi;
-    buf[t] = 0;
-    arg[t] = 0
-}
-
-/* Inside atomic or d_step. */
-inline store(t, what, value)
-{
-    flush(t);
-    buf[t] = what;
-    arg[t] = value;
-#ifndef BUFFERS
-    flush(t)
-#endif
-}
-
-inline fence(t)
-{
 #ifdef BUFFERS
-    d_step { flush(t) }
-#else
-    skip
-#endif
-}
 
-inline no_fence(t)
-{
-    skip
-}
+byte buf[NM + 2], arg[NM + 2];
 
-#ifdef BUG_NO_W1
-#define fence_W1 no_fence
-#else
-#define fence_W1 fence
-#endif
-#ifdef BUG_NO_W2
-#define fence_W2 no_fence
-#else
-#define fence_W2 fence
-#endif
-#ifdef BUG_NO_W3
-#define fence_W3 no_fence
-#else
-#define fence_W3 fence
-#endif
-#ifdef BUG_NO_S1
-#define fence_S1 no_fence
-#else
-#define fence_S1 fence
-#endif
-
-#ifdef BUFFERS
-active proctype bus()
-{
-end:
-    do
-    :: d_step { buf[0] -> flush(0) }
-    :: d_step { buf[1] -> flush(1) }
-#if NM > 2
-    :: d_step { buf[2] -> flush(2) }
-#endif
-    :: d_step { buf[FOREIGN] -> flush(FOREIGN) }
-    :: d_step { buf[SYSMON_T] -> flush(SYSMON_T) }
-    od
-}
+/* After drained(t). at_once is what the entry comes to. */
+#define STORE(t, what, value, at_once) buf[t] = what; arg[t] = value
+#define drained(t) (!buf[t])
+#define fence(t) drained(t)
 
 inline publish(t)
 {
-    if
-    :: buf[t] == SIZE || buf[t] == NPIDLE -> flush(t)
-    :: else
-    fi
+    npidle = npidle + (buf[t] == NPIDLE);
+    gsize = (buf[t] == SIZE -> 1 : gsize);
+    buf[t] = (buf[t] == NPIDLE || buf[t] == SIZE -> 0 : buf[t])
 }
-#endif
 
 /* First in an atomic, which is the section. */
 inline lock(t)
 {
-    !sched_lock;
-#ifdef BUFFERS
-    flush(t);
+    !sched_lock && drained(t);
     publish(0);
     publish(1);
     publish(NM - 1);
     publish(FOREIGN)
-#endif
 }
+
+proctype bus(byte t)
+{
+end:
+    do
+    :: atomic {
+        buf[t] ->
+        if
+        :: buf[t] == TAIL -> ring[mp_p[t]] = ring[mp_p[t]] | arg[t]
+        :: buf[t] == NEXT -> runnext[mp_p[t]] = arg[t]
+        :: buf[t] == SIZE -> gsize = 1
+        :: buf[t] == NPIDLE -> npidle++
+        :: buf[t] == NSPINNING -> nspinning = 0
+        :: buf[t] == ASLEEP -> asleep = 1
+        :: buf[t] == KICKED -> running[arg[t]] = 1; kicked = 1
+        fi;
+        buf[t] = 0;
+        arg[t] = 0
+    }
+    od
+}
+
+#else
+
+#define STORE(t, what, value, at_once) at_once
+#define drained(t) true
+#define fence(t) true
+#define lock(t) !sched_lock
+
+#endif
+
+#ifdef BUG_NO_W1
+#define fence_W1(t) true
+#else
+#define fence_W1(t) fence(t)
+#endif
+#ifdef BUG_NO_W2
+#define fence_W2(t) true
+#else
+#define fence_W2(t) fence(t)
+#endif
+#ifdef BUG_NO_W3
+#define fence_W3(t) true
+#else
+#define fence_W3(t) fence(t)
+#endif
+#ifdef BUG_NO_S1
+#define fence_S1(t) true
+#else
+#define fence_S1(t) fence(t)
+#endif
 
 /* --- idle.c: the lists, under sched.lock --------------------------------------------------------- */
 
@@ -240,14 +215,6 @@ inline pick(set, x)
     fi
 }
 
-inline pidle_put_locked(t, pp)
-{
-    held[pp] = 0;
-    running[pp] = 0;
-    pidle = pidle | BIT(pp);
-    store(t, NPIDLE, 0)
-}
-
 /* With sysmon_kick(). */
 inline pidle_get_locked(t, pp)
 {
@@ -256,17 +223,19 @@ inline pidle_get_locked(t, pp)
     npidle--;
     assert(!held[pp]);
 #ifdef BUG_NO_S2 /* it reads `asleep` before its stores are seen */
-    store(t, KICKED, pp);
+    STORE(t, KICKED, pp, skip);
 #else
     running[pp] = 1;
 #ifdef SYSMON
     kicked = 1;
 #endif
 #endif
+#ifdef SYSMON
     if
     :: asleep -> asleep = 0; woke = 0 /* tell_time() */
     :: else
     fi
+#endif
 }
 
 /* Leaves in wm the M whose note is to be posted, if any. */
@@ -292,19 +261,17 @@ inline give_locked(pp, spins)
 
 inline note_post()
 {
-    atomic {
-        if
-        :: wm != NO_M -> assert(!park_posted[wm]); park_posted[wm] = 1; wm = NO_M
-        :: else
-        fi
-    }
+    if
+    :: atomic { wm != NO_M -> assert(!park_posted[wm]); park_posted[wm] = 1; wm = NO_M }
+    :: else
+    fi
 }
 
-/* Who calls it has the locals yes, wp and wm. */
+/* Who calls it has the locals wp and wm. */
 inline wake_one(t)
 {
     if
-    :: atomic { !nspinning -> flush(t); nspinning = 1 } /* the CAS */
+    :: atomic { !nspinning && drained(t) -> nspinning = 1 } /* the CAS */
         atomic {
             lock(t);
             if
@@ -314,7 +281,7 @@ inline wake_one(t)
                 wp = 0
             :: else ->
 #ifdef BUG_WAKE_UNLOCKED /* nspinning = 0 after the unlock */
-                yes = 1
+                wp = NP
 #else
                 nspinning = 0
 #endif
@@ -322,12 +289,12 @@ inline wake_one(t)
         };
 #ifdef BUG_WAKE_UNLOCKED
         if
-        :: yes -> nspinning = 0; yes = 0
+        :: wp == NP -> nspinning = 0; wp = 0
         :: else
         fi;
 #endif
         note_post()
-    :: else
+    :: nspinning
     fi
 }
 
@@ -341,11 +308,11 @@ inline wake_if_idle(t, only_runnext)
         :: nspinning
 #ifdef FUTILE
         :: !nspinning && only_runnext && futile && woke
-        :: !nspinning && only_runnext && !(futile && woke) -> woke = 1; wake_one(t)
-        :: !nspinning && !only_runnext -> wake_one(t)
+        :: d_step { !nspinning && !(only_runnext && futile && woke) -> woke = woke || only_runnext }
 #else
-        :: else -> wake_one(t)
+        :: else ->
 #endif
+            wake_one(t)
         fi
     fi
 }
@@ -385,12 +352,12 @@ inline take(set, g)
     set = set & ~g
 }
 
-/* choose() of switch.h. global: it was in the global queue. */
+/* choose() of switch.h. global: from the global queue. */
 inline next_local()
 {
     atomic {
+        drained(m); /* its own stores it sees */
         assert(held[mp_p[m]] == m + 1);
-        flush(m); /* its own stores it sees */
         if
         :: runnext[mp_p[m]] -> gp = runnext[mp_p[m]]; runnext[mp_p[m]] = 0
         :: !runnext[mp_p[m]] && ring[mp_p[m]] -> take(ring[mp_p[m]], gp)
@@ -418,7 +385,7 @@ inline next_local()
             fi
         };
         if
-        :: yes -> d_step { yes = 0; gsize = (globq != 0); sched_lock = 0 }
+        :: atomic { yes -> yes = 0; gsize = (globq != 0); sched_lock = 0 }
         :: else
         fi
     :: else
@@ -429,11 +396,12 @@ inline next_local()
 inline steal(n)
 {
     if
-    :: !gp ->
-        v = (mp_p[m] + n) % NP;
-        d_step { /* the CAS of head */
+    :: gp
+    :: else ->
+        atomic {
+            v = (mp_p[m] + n) % NP;
             if
-            :: ring[v] ->
+            :: ring[v] -> /* the CAS of head */
                 take(ring[v], gp);
                 if
                 :: ring[v] -> take(ring[v], moved)
@@ -443,10 +411,7 @@ inline steal(n)
             fi
         };
         if
-        :: moved -> d_step { store(m, TAIL, moved); moved = 0 }
-        :: else
-        fi;
-        if
+        :: atomic { moved -> STORE(m, TAIL, moved, ring[mp_p[m]] = moved); moved = 0 }
         :: !gp && runnext[v] && running[v] ->
             moved = runnext[v];
             atomic {
@@ -459,49 +424,46 @@ inline steal(n)
         :: else
         fi;
         v = 0
-    :: else
     fi
 }
 
 /* --- schedule.c --------------------------------------------------------------------------------- */
 
-/* runq_submit(pp, g, true) */
+/* runq_submit(pp, g, true). Whom it pushes aside queues. */
 inline runq_submit(g)
 {
     atomic {
-        flush(m);
+        drained(m);
         put = put | g;
-        gp = runnext[mp_p[m]]; /* the xchg; whom it pushes aside queues */
+        gp = runnext[mp_p[m]]; /* the xchg */
         if
         :: gp -> runnext[mp_p[m]] = g
-        :: else -> store(m, NEXT, g)
+        :: else -> STORE(m, NEXT, g, runnext[mp_p[m]] = g)
         fi
     };
     if
-    :: gp ->
-        d_step { store(m, TAIL, gp); gp = 0 };
-        fence_W1(m);
-        wake_if_idle(m, 0)
-    :: else ->
-        fence_W1(m);
-        wake_if_idle(m, !ring[mp_p[m]])
-    fi
+    :: atomic { gp -> STORE(m, TAIL, gp, ring[mp_p[m]] = ring[mp_p[m]] | gp) }
+    :: else
+    fi;
+    fence_W1(m);
+    only_runnext = !gp && !ring[mp_p[m]];
+    gp = 0;
+    wake_if_idle(m, only_runnext)
 }
 
 /* --- idle.c: spinning --------------------------------------------------------------------------- */
 
 inline spin_begin()
 {
-    d_step {
-        if
-        :: !spinning[m] && !nspinning ->
-            flush(m);
-            nspinning = 1;
-            spinning[m] = 1;
-            assert(ONE_SPINNER)
-        :: else
-        fi
+    if
+    :: atomic {
+        !spinning[m] && !nspinning ->
+        nspinning = 1;
+        spinning[m] = 1;
+        assert(ONE_SPINNER)
     }
+    :: else
+    fi
 }
 
 inline wake_for_more()
@@ -529,15 +491,12 @@ inline deadlock_check_locked()
 {
     atomic {
         lock(m);
-        if
-        :: midle == (ALL_M & ~(unborn << (NM - 1))) && !nwant_m && !globq && pidle == ALL_P &&
-            !nforeign -> assert(put == ran)
-        :: else
-        fi
+        assert(!(midle == (ALL_M & ~(unborn << (NM - 1))) && !nwant_m && !globq && !nforeign &&
+            pidle == ALL_P && put != ran))
     }
 }
 
-/* Up to the sleep: sleeps says that it must. */
+/* Up to the sleep; sleeps says that it must. */
 inline m_idle()
 {
     atomic {
@@ -546,7 +505,10 @@ inline m_idle()
         :: globq
         :: else ->
             assert(held[mp_p[m]] == m + 1);
-            pidle_put_locked(m, mp_p[m]);
+            held[mp_p[m]] = 0; /* pidle_put_locked() */
+            running[mp_p[m]] = 0;
+            pidle = pidle | BIT(mp_p[m]);
+            STORE(m, NPIDLE, 0, npidle++);
             mp_p[m] = 0;
             midle = midle | BIT(m);
 #ifndef BUG_LATE_FLAG
@@ -563,16 +525,16 @@ inline m_idle()
         spinning[m] = 0;
 #endif
         if
-        :: spins ->
-            d_step { spins = 0; store(m, NSPINNING, 0) };
+        :: atomic { spins && drained(m) -> STORE(m, NSPINNING, 0, nspinning = 0); spins = 0 }
 #ifdef FUTILE
             futile = 1
 #endif
-        :: else
+        :: !spins
         fi;
         fence_W2(m);
 #ifndef BUG_NO_RECHECK
         work_visible();
+#endif
         if
         :: yes -> /* come_back() */
             yes = 0;
@@ -591,76 +553,54 @@ inline m_idle()
             :: !sleeps -> spin_begin()
             :: else
             fi
-        :: else
-        fi;
-#endif
-        if
-        :: sleeps && npidle == NP -> deadlock_check_locked()
+        :: !yes && npidle == NP -> deadlock_check_locked()
         :: else
         fi
     :: else
     fi
 }
 
-inline compute(g)
+/* --- the threads -------------------------------------------------------------------------------- */
+
+/* A goroutine: submits those in todo, then computes, if it is the hog. */
+inline goroutine(g)
 {
+    do
+    :: atomic { todo -> take(todo, v) } runq_submit(v); v = 0
+    :: else -> break
+    od;
     if
     :: hog == g -> hog_p = mp_p[m]; ran == ALL
     :: else
     fi
 }
 
-/* --- the threads -------------------------------------------------------------------------------- */
-
 proctype M(byte m; bit sleeps)
 {
-    byte gp, moved, v, wp, wm = NO_M;
-    bit yes, global, spins;
+    byte gp, moved, v, wp, wm = NO_M, curg, todo;
+    bit yes, global, spins, ended, only_runnext;
 
     if
-    :: m == 0 -> goto root
+    :: atomic { m == 0 -> curg = ROOT; todo = BIT(NROOT) - 1 }
+        goto run_curg
     :: m && !sleeps -> goto find_work
     :: m && sleeps -> goto sleep_until_given
     fi;
 
-root:
-#if NROOT > 0
-    runq_submit(1);
-#endif
-#if NROOT > 1
-    runq_submit(2);
-#endif
-    compute(ROOT);
-
-next_runnable: /* a goroutine has ended: straight to the next */
-    next_local();
-    if
-    :: gp && !global -> goto run_gp
-    :: gp && global -> global = 0; wake_for_more(); goto run_gp
-    :: else
-    fi;
-
 find_work:
     next_local();
-    global = 0;
+    if
+    :: atomic { gp && ended && !global -> ended = 0 } /* switch_to() without g0 */
+        goto switch_to
+    :: gp && (!ended || global) -> goto found
+    :: else -> ended = 0
+    fi;
     steal(1);
 #if NP > 2
     steal(2);
 #endif
     if
-    :: gp ->
-        if
-        :: spinning[m] -> /* spin_end() */
-            d_step { spinning[m] = 0; store(m, NSPINNING, 0) };
-#ifndef BUG_NO_MORE /* a spinner that has found work does not look for more */
-            wake_for_more()
-#endif
-        :: else ->
-#ifndef BUG_NO_MOVED /* who has moved work does not look again */
-            wake_for_more()
-#endif
-        fi;
-        goto run_gp
+    :: gp -> goto found
     :: else
     fi;
     spin_begin(); /* spin() */
@@ -690,20 +630,40 @@ end:
     };
     goto find_work;
 
-run_gp:
+found:
+    if
+    :: atomic {
+        spinning[m] && drained(m) -> /* spin_end() */
+        spinning[m] = 0;
+        STORE(m, NSPINNING, 0, nspinning = 0)
+    }
+#ifdef BUG_NO_MORE /* a spinner that has found work does not look for more */
+        goto switch_to
+#endif
+    :: !spinning[m]
+#ifdef BUG_NO_MOVED /* who has moved work does not look for more */
+        -> goto switch_to
+#endif
+    fi;
+    wake_for_more();
+
+switch_to:
     atomic {
         assert(!(ran & gp));
-        ran = ran | gp
-    };
+        ran = ran | gp;
+        curg = gp;
+        gp = 0;
+        ended = 0;
+        global = 0;
 #ifdef CHILD
-    if
-    :: gp == 1 -> gp = 0; runq_submit(THE_CHILD); gp = 1
-    :: else
-    fi;
+        todo = (curg == 1 -> THE_CHILD : 0)
 #endif
-    compute(gp);
-    gp = 0;
-    goto next_runnable
+    };
+
+run_curg:
+    goroutine(curg);
+    atomic { true -> curg = 0; ended = 1 };
+    goto find_work
 }
 
 /* In yes. Who is not the hog may have switched since the last look, or not. */
@@ -711,8 +671,7 @@ inline look_at(i)
 {
     if
     :: running[i] && runnext[i] -> futile = 0; yes = 1 /* it computes */
-    :: running[i] && hog_p != i -> yes = yes || ring[i]
-    :: running[i] && hog_p == i && !runnext[i] -> yes = yes || ring[i]
+    :: running[i] && !(hog_p == i && runnext[i]) -> yes = yes || ring[i]
     :: !running[i]
     fi
 }
@@ -742,7 +701,7 @@ proctype sysmon()
         fi;
         if
         :: ALL_IDLE -> /* sleep_deep() */
-            d_step { store(SYSMON_T, ASLEEP, 0) };
+            atomic { drained(SYSMON_T); STORE(SYSMON_T, ASLEEP, 0, asleep = 1) };
             fence_S1(SYSMON_T);
             if
             :: ALL_IDLE ->
@@ -754,7 +713,7 @@ end:                !asleep
                 fi
             :: else
             fi;
-            d_step { flush(SYSMON_T); asleep = 0 }
+            atomic { drained(SYSMON_T); asleep = 0 }
         :: else
         fi
     od
@@ -767,28 +726,28 @@ end:
     do
     :: atomic { want_m && !sched_lock -> pick(want_m, pp); want_m = want_m & ~BIT(pp) };
         if
-        :: unborn -> /* m_start() */
-            d_step {
-                unborn = 0;
-                nextp[NM - 1] = pp;
-                held[pp] = NM;
-                spinning[NM - 1] = handoff_spinning[pp];
-                assert(ONE_SPINNER);
-                park_posted[NM - 1] = 1
-            }
+        :: atomic { unborn -> /* m_start() */
+            unborn = 0;
+            nextp[NM - 1] = pp;
+            held[pp] = NM;
+            spinning[NM - 1] = handoff_spinning[pp];
+            assert(ONE_SPINNER);
+            park_posted[NM - 1] = 1
+        }
 #ifdef SYSMON
-        :: !failed -> /* give_up() */
-            atomic {
-                lock(FACTORY_T);
-                failed = 1;
-                no_threads = 1;
-                if
-                :: midle -> give_locked(pp, handoff_spinning[pp])
-                :: else ->
-                    pidle_put_locked(FACTORY_T, pp);
-                    nspinning = nspinning && !handoff_spinning[pp]
-                fi
-            };
+        :: atomic { !failed && !sched_lock -> /* give_up() */
+            failed = 1;
+            no_threads = 1;
+            if
+            :: midle -> give_locked(pp, handoff_spinning[pp])
+            :: else ->
+                held[pp] = 0;
+                running[pp] = 0;
+                pidle = pidle | BIT(pp);
+                npidle++;
+                nspinning = nspinning && !handoff_spinning[pp]
+            fi
+        }
             note_post()
 #endif
         fi;
@@ -809,6 +768,9 @@ inline begin()
 #ifdef FACTORY
     unborn = 1;
 #endif
+#ifdef FUTILE
+    woke = 1; /* the worst: no wake for runnext alone before time passes */
+#endif
     do
     :: i < NP && i < NM - unborn -> mp_p[i] = i; held[i] = i + 1; running[i] = 1; i++
     :: i < NP && i >= NM - unborn -> pidle = pidle | BIT(i); npidle++; i++
@@ -820,10 +782,16 @@ inline begin()
     :: i < NM -> run M(i, i >= NP || i >= NM - unborn); i++
     :: else -> i = 0; break
     od;
-#ifdef FUTILE
-    woke = 1; /* the worst: no wake for runnext alone before time passes */
+#ifdef BUFFERS
+    do
+    :: i < NM + (NFOREIGN > 0) -> run bus(i); i++
+    :: else -> i = 0; break
+    od;
 #endif
 #ifdef SYSMON
+#ifdef BUFFERS
+    run bus(SYSMON_T);
+#endif
     run sysmon();
 #endif
 #ifdef FACTORY
@@ -835,15 +803,14 @@ inline begin()
 init
 {
     byte i, wp, wm = NO_M, g = FIRST_FOREIGN;
-    bit yes;
     atomic { begin() };
     do
     :: g < THE_CHILD ->
-        d_step { nforeign = 1; put = put | g };
-        atomic { lock(FOREIGN); globq = globq | g; store(FOREIGN, SIZE, 0) };
+        atomic { nforeign = 1; put = put | g };
+        atomic { lock(FOREIGN); globq = globq | g; STORE(FOREIGN, SIZE, 0, gsize = 1) };
         fence_W1(FOREIGN);
         wake_if_idle(FOREIGN, 0);
-        d_step { nforeign = 0; g = g << 1 }
+        atomic { nforeign = 0; g = g << 1 }
     :: else -> break
     od
 }

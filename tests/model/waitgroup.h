@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+/* What the models of wait groups share: the threads, and the rest of the runtime. */
+#ifndef TESTS_MODEL_WAITGROUP_H
+#define TESTS_MODEL_WAITGROUP_H
+
+#include "explorer/model.h"
+
+#include <stdlib.h>
+
+#include "sched/switch.h"
+
+#pragma GCC diagnostic ignored "-Wunused-function" /* each file uses some */
+
+static pirn_wg *wg;
+static int work[MODEL_THREADS];
+static at_u32 waits; /* that have not returned */
+static struct g gs[2];
+
+/* --- the rest of the runtime ------------------------------------------------------------------------ */
+
+struct sched sched = {.lock = LOCK_INIT(RANK_SCHED)};
+ptrdiff_t m_tls_offset; /* 0: no thread is an M */
+
+/* Of goroutines that run, and there are none. */
+void m_leave_for_good(struct m *mp)
+{
+    model_fail("M %d", mp->id);
+}
+void runq_submit(struct p *pp, struct g *gp, bool next)
+{
+    model_fail("P %d, G %lu, %d", pp->id, gp->id, next);
+}
+struct g *global_turn(struct p *pp)
+{
+    model_fail("P %d", pp->id);
+}
+struct g *next_global(struct p *pp, uint32_t max)
+{
+    model_fail("P %d, %u", pp->id, max);
+}
+bool prepare_slow(struct m *mp, struct g *gp)
+{
+    model_fail("M %d, G %lu", mp->id, gp->id);
+}
+void switch_rare(struct m *mp, struct g *from, struct g *to)
+{
+    model_fail("M %d, G %lu, G %lu", mp->id, from->id, to->id);
+}
+int64_t coarse_now(void)
+{
+    return 0;
+}
+
+void wake_slow(struct p *pp, bool only_runnext)
+{
+    CHECK(!pp && !only_runnext);
+}
+
+void deadlock_check_locked(uint32_t mine)
+{
+    CHECK(mine == 1);
+}
+
+const char *g_status_name(uint32_t status)
+{
+    return status == G_RUNNABLE ? "runnable" : "not waiting";
+}
+
+/* --- foreign threads ----------------------------------------------------------------------------------- */
+
+static int dones;
+
+static void begin(int count, uint32_t waiters)
+{
+    memset(&sched.globq, 0, sizeof sched.globq);
+    at_store(&sched.lock.state, 0, RELAXED);
+    memset(gs, 0, sizeof gs);
+    memset(work, 0, sizeof work);
+    at_store(&sched.life, LIFE_RUNNING, RELAXED);
+    at_store(&sched.nforeign, 0, RELAXED);
+    at_store(&sched.nforeign_parked, 0, RELAXED);
+    at_store(&waits, waiters, RELAXED);
+    dones = count;
+    wg = calloc(1, sizeof *wg);
+    pirn_wg_add(wg, count);
+}
+
+static void one_done(void)
+{
+    begin(1, 1);
+}
+static void two_dones(void)
+{
+    begin(2, 1);
+}
+static void one_done_two_waits(void)
+{
+    begin(1, 2);
+}
+static void two_dones_two_waits(void)
+{
+    begin(2, 2);
+}
+
+static void at_rest(void)
+{
+    CHECK(at_load(&sched.nforeign, RELAXED) == 0);
+    CHECK(at_load(&sched.nforeign_parked, RELAXED) == 0);
+}
+
+/* Threads that call done are the first ones. */
+static void done(void)
+{
+    work[model_self()] = 1;
+    pirn_wg_done(wg);
+}
+
+static void check_work(void)
+{
+    for (int i = 0; i < dones; i++) {
+        CHECK(work[i] == 1);
+    }
+}
+
+/* The last to return frees the group. */
+static void wait(void)
+{
+    pirn_wg_wait(wg);
+    check_work();
+    if (at_add(&waits, (uint32_t)-1, ACQ_REL) == 1) {
+        free(wg);
+    }
+}
+
+/* Adding while it is above zero, when somebody waits already. */
+static void add_and_done_twice(void)
+{
+    work[model_self()] = 1;
+    pirn_wg_add(wg, 1);
+    pirn_wg_done(wg);
+    pirn_wg_done(wg);
+}
+
+/* --- used again after the wait ---------------------------------------------------------------------------- */
+
+static at_u32 round2;
+
+static void again(void)
+{
+    one_done();
+    at_store(&round2, 0, RELAXED);
+}
+
+static void wait_add_wait(void)
+{
+    pirn_wg_wait(wg);
+    check_work();
+    pirn_wg_add(wg, 1);
+    at_store(&round2, 1, RELEASE);
+    pirn_wg_wait(wg);
+    CHECK(work[1] == 1);
+    free(wg);
+}
+
+static void done_in_round_two(void)
+{
+    while (!at_load(&round2, ACQUIRE)) {
+        at_pause();
+    }
+    done();
+}
+
+/* --- goroutines that wait ---------------------------------------------------------------------------------- */
+
+/* As pirn_wg_wait leaves it: at the end of the ring, with the flag in the state. */
+static void parked(struct g *gp)
+{
+    struct waiter *w = &gp->run.waiter, *last = wg->waiters_;
+    w->g = gp;
+    w->object = wg;
+    w->next = last ? last->next : w;
+    if (last) {
+        last->next = w;
+    }
+    wg->waiters_ = w;
+    wg->state_ |= 4;
+    at_store(&gp->status, G_WAITING, RELAXED);
+}
+
+static void two_dones_one_g(void)
+{
+    two_dones();
+    parked(&gs[0]);
+}
+
+static void one_done_two_gs(void)
+{
+    one_done();
+    parked(&gs[0]);
+    parked(&gs[1]);
+}
+
+/* In the order in which they began to wait. */
+static void all_runnable(void)
+{
+    int n = 0;
+    for (struct g *gp; (gp = glist_get(&sched.globq.list)); n++) {
+        CHECK(gp == &gs[n] && at_load(&gp->status, RELAXED) == G_RUNNABLE);
+    }
+    CHECK(at_load(&sched.globq.size, RELAXED) == (uint32_t)n);
+    CHECK(n == 1 + (gs[1].run.waiter.g != NULL));
+    at_rest();
+}
+
+static void all_runnable_and_free(void)
+{
+    all_runnable();
+    free(wg);
+}
+
+#endif
