@@ -63,16 +63,17 @@ uint32_t runq_len(const struct runq *q)
 
 uint32_t runq_room_owner(const struct runq *q)
 {
+    /* [Q2]. As in runq_put_owner, its mutant is not killed. */
     return RING - (at_load(&q->tail, RELAXED) - at_load(&q->head, ACQUIRE));
 }
 
 /*
- * Half of src, rounded up, into dst. tail is read after head, so n may be too big for the time
- * of the head (then it is above RING / 2: read again) but never too small.
+ * Half of src, rounded up, into dst. head and tail are not of one time: if n is above RING / 2 they
+ * are read again, now in order. If it is too small, the thief takes less.
  */
 struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen)
 {
-    uint32_t h = at_load(&src->head, ACQUIRE), dt = at_load(&dst->tail, RELAXED), n; /* [Q4] */
+    uint32_t h = at_load(&src->head, RELAXED), dt = at_load(&dst->tail, RELAXED), n;
     do {
         uint32_t t = at_load(&src->tail, ACQUIRE); /* [Q1] */
         n = t - h;
@@ -88,7 +89,7 @@ struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen)
             struct g *gp = at_load(&src->slot[(h + i) % RING], RELAXED);
             at_store(&dst->slot[(dt + i) % RING], gp, RELAXED);
         }
-    } while (n > RING / 2 || !at_cas(&src->head, &h, h + n, ACQ_REL, ACQUIRE)); /* [Q2] [Q4] */
+    } while (n > RING / 2 || !at_cas(&src->head, &h, h + n, RELEASE, RELAXED)); /* [Q2] [Q4] */
     *stolen = n;
     n--;
     struct g *gp = at_load(&dst->slot[(dt + n) % RING], RELAXED);
@@ -112,7 +113,7 @@ bool runq_empty(const struct runq *q)
 {
     for (;;) {
         uint32_t h = at_load(&q->head, ACQUIRE);
-        uint32_t t = at_load(&q->tail, ACQUIRE);
+        uint32_t t = at_load(&q->tail, RELAXED);
         struct g *next = at_load(&q->next, ACQUIRE);
         if (t == at_load(&q->tail, RELAXED)) {
             return h == t && !next;
@@ -122,7 +123,7 @@ bool runq_empty(const struct runq *q)
 
 bool runq_valid(const struct runq *q)
 {
-    uint32_t h = at_load(&q->head, ACQUIRE), t = at_load(&q->tail, RELAXED);
+    uint32_t h = at_load(&q->head, RELAXED), t = at_load(&q->tail, RELAXED);
     if (t - h > RING) {
         return false;
     }

@@ -18,7 +18,7 @@
  *      slots are over before the owner overwrites them.
  * [Q4] every CAS of head RELEASE -> thief loads head ACQUIRE: it then sees a tail at least as new,
  *      so tail - head is never negative.
- * [Q3] owner's xchg of next RELEASE -> whoever takes it, ACQUIRE.
+ * [Q3] owner's xchg of next RELEASE -> the thief that takes it, ACQUIRE.
  * A thief that read stale slots finds out because its CAS of head fails: head never returns
  * to an earlier value within 2^32 operations.
  *
@@ -60,7 +60,9 @@ struct runq {
 /* At the tail. False: the ring is full, see runq_put_full_owner. */
 static inline bool runq_put_owner(struct runq *q, struct g *gp)
 {
-    uint32_t h = at_load(&q->head, ACQUIRE); /* [Q2] */
+    /* [Q2]. No model kills the mutant RELAXED: what goes wrong is a thief's load that sees a store
+     * which comes later (load buffering), and the explorer has none. */
+    uint32_t h = at_load(&q->head, ACQUIRE);
     uint32_t t = at_load(&q->tail, RELAXED);
     if (unlikely(t - h >= RING)) {
         return false;
@@ -70,10 +72,10 @@ static inline bool runq_put_owner(struct runq *q, struct g *gp)
     return true;
 }
 
-/* In front of all; returns who was there. A read-modify-write: [Q3]. */
+/* In front of all; returns who was there, whom this owner put. */
 static inline struct g *runq_put_next_owner(struct runq *q, struct g *gp)
 {
-    return at_xchg(&q->next, gp, ACQ_REL);
+    return at_xchg(&q->next, gp, RELEASE); /* [Q3] */
 }
 
 static inline struct g *runq_take_next_owner(struct runq *q)
@@ -83,7 +85,7 @@ static inline struct g *runq_take_next_owner(struct runq *q)
     }
     /* A thief may have been faster. RELEASE, for runq_empty: what was put in the ring before is
      * seen by whoever sees this. */
-    return at_xchg(&q->next, NULL, ACQ_REL); /* [Q3] */
+    return at_xchg(&q->next, NULL, RELEASE);
 }
 
 /* With many goroutines the stack of the next one is far from the cache: fetch a few ahead. */

@@ -28,7 +28,7 @@
 
 #include "explorer/explorer.h"
 
-#define OPS 12
+#define OPS 20
 #define NAMES "xyzuablm"
 #define NLOC 8
 #define NATOMIC 4

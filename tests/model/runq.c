@@ -20,14 +20,6 @@ static void setup(void)
     made = 0;
 }
 
-static void setup_full(void)
-{
-    setup();
-    for (; made < 4; made++) {
-        CHECK(runq_put_owner(&q, &gs[made]));
-    }
-}
-
 /* A new G: what is written here must be seen by whoever takes it. */
 static struct g *make_g(void)
 {
@@ -36,9 +28,18 @@ static struct g *make_g(void)
     return gp;
 }
 
+static void setup_full(void)
+{
+    setup();
+    for (int i = 0; i < 4; i++) {
+        CHECK(runq_put_owner(&q, make_g()));
+    }
+}
+
 static void taken(struct g *gp)
 {
     if (gp) {
+        CHECK(gp->id == 7);
         gp->creator++; /* a race if two have it */
     }
 }
@@ -143,6 +144,16 @@ static void owner_wraps(void)
 }
 
 MODEL(overflow, .setup = setup_full, .finish = finish, .threads = {owner_overflows, thief},
+      .preemptions = MODEL_UNBOUNDED)
+/* From an empty ring: the thief may know of no put. */
+static void owner_fills(void)
+{
+    for (int i = 0; i < 5; i++) {
+        put();
+    }
+}
+
+MODEL(fill_and_overflow, .setup = setup, .finish = finish, .threads = {owner_fills, thief},
       .preemptions = MODEL_UNBOUNDED)
 MODEL(overflow_two_thieves, .setup = setup_full, .finish = finish,
       .threads = {owner_overflows, thief, thief2}, .preemptions = MODEL_UNBOUNDED, .quick = 2)

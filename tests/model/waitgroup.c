@@ -5,10 +5,27 @@
  * it have returned, while the done that ended them is still under way. Goroutines appear as wait
  * records: they are made ready exactly once.
  *
- * The waiters are threads that pirn did not make. What surrounds their calls is left out here, so
- * that three of them can be explored; waitgroup_foreign.c has it.
+ * The waiters are threads that pirn did not make. So that three of them can be explored, what
+ * surrounds their calls is left out here, and who finds the word lock held spins; with all that, but
+ * fewer threads: waitgroup_foreign.c.
  */
 #include "waitgroup.h"
+
+uint64_t word_lock_slow(at_u64 *word)
+{
+    for (;;) {
+        uint64_t w = at_load(word, RELAXED);
+        if (!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED)) {
+            return w;
+        }
+        at_pause();
+    }
+}
+
+void word_wake(at_u64 *word)
+{
+    model_fail("nobody sleeps on %p", (void *)word);
+}
 
 bool foreign_enter(void)
 {

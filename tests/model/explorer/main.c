@@ -44,7 +44,7 @@ double seconds_now(void)
 /* --- outcomes of litmus tests ------------------------------------------------------------------- */
 
 #define OUTCOMES 8192
-#define OUTCOME_SIZE 64
+#define OUTCOME_SIZE 96
 static char seen[OUTCOMES][OUTCOME_SIZE]; /* sorted */
 static int nseen;
 

@@ -6,8 +6,8 @@
  * about it is the function of that name.
  *
  * What happens. Goroutine `root` runs on M 0 and submits NROOT goroutines, each into runnext, from
- * where it pushes the one before into the ring. A foreign thread puts NFOREIGN on the global queue.
- * The other Ms look for work, sleep and are woken. One goroutine, the hog, may compute until all
+ * where it pushes the one before into the ring. The other Ms look for work, sleep and are woken. (If
+ * NROOT is 0 there is no root, and all sleep.) A foreign thread puts NFOREIGN on the global queue. One goroutine, the hog, may compute until all
  * others have run: its P is of no use to them meanwhile, and only a wake-up helps.
  *
  * What must hold, under weak fairness (a thread that can go on will):
@@ -114,9 +114,15 @@ ltl prompt { <> [] ((ran | NEXTS) == ALL) }
 
 /* --- store buffers ------------------------------------------------------------------------------ */
 
-#if defined(BUG_NO_W1) || defined(BUG_NO_W2) || defined(BUG_NO_W3) || defined(BUG_NO_S1) || \
-    defined(BUG_NO_S2)
+#if defined(BUG_NO_W1) || defined(BUG_NO_W2) || defined(BUG_NO_W3)
 #define BUFFERS
+#endif
+#if defined(BUG_NO_S1) || defined(BUG_NO_S2)
+#define BUFFERS
+#define BUFFERED(what) (what >= ASLEEP)
+#endif
+#ifndef BUFFERED
+#define BUFFERED(what) true
 #endif
 
 #define TAIL 1      /* of runq: arg is in the ring of the thread's P */
@@ -132,7 +138,11 @@ ltl prompt { <> [] ((ran | NEXTS) == ALL) }
 byte buf[NM + 2], arg[NM + 2];
 
 /* After drained(t). at_once is what the entry comes to. */
-#define STORE(t, what, value, at_once) buf[t] = what; arg[t] = value
+#define STORE(t, what, value, at_once) \
+    if \
+    :: BUFFERED(what) -> buf[t] = what; arg[t] = value \
+    :: else -> at_once \
+    fi
 #define drained(t) (!buf[t])
 #define fence(t) drained(t)
 
@@ -581,10 +591,10 @@ proctype M(byte m; bit sleeps)
     bit yes, global, spins, ended, only_runnext;
 
     if
-    :: atomic { m == 0 -> curg = ROOT; todo = BIT(NROOT) - 1 }
+    :: atomic { m == 0 && !sleeps -> curg = ROOT; todo = BIT(NROOT) - 1 }
         goto run_curg
     :: m && !sleeps -> goto find_work
-    :: m && sleeps -> goto sleep_until_given
+    :: sleeps -> goto sleep_until_given
     fi;
 
 find_work:
@@ -758,11 +768,15 @@ end:
 inline begin()
 {
     if
+#ifdef HOG
+    :: hog = HOG
+#else
     :: hog = 0
     :: hog = ROOT
     :: hog = 1
 #if NROOT
     :: hog = FIRST_FOREIGN
+#endif
 #endif
     fi;
 #ifdef FACTORY
@@ -771,17 +785,19 @@ inline begin()
 #ifdef FUTILE
     woke = 1; /* the worst: no wake for runnext alone before time passes */
 #endif
-    do
-    :: i < NP && i < NM - unborn -> mp_p[i] = i; held[i] = i + 1; running[i] = 1; i++
-    :: i < NP && i >= NM - unborn -> pidle = pidle | BIT(i); npidle++; i++
-    :: i >= NP && i < NM -> midle = midle | BIT(i); i++
-    :: i >= NP && i >= NM -> break
+    do /* Ms that have a P */
+    :: NROOT && i < NP && i < NM - unborn ->
+        mp_p[i] = i; held[i] = i + 1; running[i] = 1; run M(i, 0); i++
+    :: else -> n = i; break
     od;
+    do /* Ms that sleep, or are not born */
+    :: i < NM - unborn -> midle = midle | BIT(i); run M(i, 1); i++
+    :: i == NM - 1 && unborn -> run M(i, 1); i++
+    :: else -> break
+    od;
+    for (i : n .. NP - 1) { pidle = pidle | BIT(i); npidle++ }
     i = 0;
-    do
-    :: i < NM -> run M(i, i >= NP || i >= NM - unborn); i++
-    :: else -> i = 0; break
-    od;
+    n = 0;
 #ifdef BUFFERS
     do
     :: i < NM + (NFOREIGN > 0) -> run bus(i); i++
@@ -802,7 +818,7 @@ inline begin()
 /* The beginning, then the foreign thread: spawn_foreign(), or ready() without a P. */
 init
 {
-    byte i, wp, wm = NO_M, g = FIRST_FOREIGN;
+    byte i, n, wp, wm = NO_M, g = FIRST_FOREIGN;
     atomic { begin() };
     do
     :: g < THE_CHILD ->
