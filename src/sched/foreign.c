@@ -31,6 +31,17 @@ void foreign_leave(void)
     at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
 }
 
+/* By the stop: on return no foreign call is under way, and none begins until life changes again. */
+void foreign_drain(void)
+{
+    lock(&sched.lock); /* else the detector of deadlocks might count threads that end now */
+    at_store(&sched.life, LIFE_DRAINING, SEQ_CST); /* [F1] */
+    unlock(&sched.lock);
+    while (at_load(&sched.nforeign, SEQ_CST)) { /* [F1] */
+        thread_yield();
+    }
+}
+
 /* Sleeps until foreign_ready(). The caller is inside foreign_enter(), which this ends before it
  * sleeps. The commit is called first: nothing of this thread's needs to be
  * left behind, as with a goroutine. */

@@ -140,17 +140,6 @@ static int start_locked(const pirn_config *given)
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
-/* No foreign call is under way, and none begins until life changes again. */
-static void drain_foreign(void)
-{
-    lock(&sched.lock); /* else the detector of deadlocks might count threads that end now */
-    at_store(&sched.life, LIFE_DRAINING, SEQ_CST); /* [F1] in foreign.c */
-    unlock(&sched.lock);
-    while (at_load(&sched.nforeign, SEQ_CST)) {
-        thread_yield();
-    }
-}
-
 static void forget_waiter(struct g *gp, void *arg)
 {
     (void)arg;
@@ -180,7 +169,7 @@ static void drop_start(void)
 {
     lock(&life_lock);
     if (--nstarts == 0) {
-        drain_foreign();
+        foreign_drain();
         stop_locked();
     }
     unlock(&life_lock);
@@ -219,7 +208,7 @@ EXPORT int pirn_stop(void)
     lock(&life_lock);
     int err = nstarts == 0 ? -EINVAL : 0;
     if (nstarts == 1) {
-        drain_foreign();
+        foreign_drain();
         if (at_load(&sched.nforeign_parked, RELAXED)) {
             at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
             err = -EBUSY;

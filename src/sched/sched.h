@@ -287,7 +287,7 @@ void waiter_ready(struct waiter *w);
 void waiter_ready_list(struct waiter *first); /* linked by next, in order */
 
 /* g.c */
-#define G_CACHE 256u
+#define G_CACHE (PIRN_SMALL ? 4u : 256u)
 struct g *g_alloc_slow(struct p *pp);
 void g_free_slow(struct p *pp, struct g *gp);
 
@@ -445,6 +445,7 @@ void stack_metrics(pirn_metrics_v1 *out);
 /* foreign.c */
 bool foreign_enter(void); /* false: no runtime runs */
 void foreign_leave(void);
+void foreign_drain(void);
 void foreign_park(struct note *note, commit_fn *commit, void *arg); /* inside enter; leaves */
 void foreign_ready(struct note *note);
 

@@ -251,3 +251,109 @@ BUG(lost_wake, sleep_until, sleep_end_early)
 BUG(one_wake_for_two, sleep_until, sleep_until, sleep_end)
 T(sleep_limit, r[0] = model_futex_wait(&x, 0, true);)
 LITMUS(futex_time_out, two, "00", sleep_limit)
+
+/* --- what a reduction could lose ---------------------------------------------------------------------- */
+
+/* Each of these has lost an outcome once. */
+
+/* A load that slept is woken by a store that tells it nothing new, but must still be tried later. */
+T(woken_0, at_store(&y, 1, RELAXED); r[0] = GET(y, RELAXED);)
+T(woken_1, r[1] = (int)at_xchg(&y, 1, RELAXED);)
+T(woken_2, at_store(&y, 3, RELAXED);)
+LITMUS(woken_for_nothing, two, "10 11 13 30 31 33", woken_0, woken_1, woken_2)
+
+/* T0's store before T2's add, and T1 before both: to try T0 first would be another order. */
+T(begin_0, uint32_t e = 1; r[0] = at_cas(&y, &e, 1, RELAXED, RELAXED); at_store(&x, 1, RELAXED);)
+T(begin_1, r[1] = GET(x, RELAXED); at_store(&y, 1, RELAXED);)
+T(begin_2, at_store(&x, 1, RELAXED); r[2] = (int)at_add(&x, 1, RELAXED); r[3] = GET(x, RELAXED);)
+LITMUS(who_begins, four, "0011 0012 0111 0112 0211 0212 1011 1012 1111 1112 1211 1212", begin_0,
+       begin_1, begin_2)
+
+/* The fence before the SC store, and that before the CAS. */
+T(between_0, at_store(&y, 1, RELAXED); at_store(&x, 1, SEQ_CST);)
+T(between_1, r[0] = (int)at_add(&y, 1, RELAXED); uint32_t e = 1;
+  r[1] = at_cas(&x, &e, 1, RELAXED, RELAXED);)
+T(between_2, at_fence(SEQ_CST); r[2] = GET(x, RELAXED);)
+LITMUS(fence_in_between, four, "0000 0010 0100 0110 1000 1010 1100 1110", between_0, between_1,
+       between_2)
+
+/* A CAS that fails commutes with a load; the two locks may still be taken in either order. */
+T(section_0, model_lock(&z); r[0] = GET(x, RELAXED); model_unlock(&z);)
+T(section_1, uint32_t e = 1; r[1] = at_cas(&x, &e, 1, RELAXED, RELAXED); model_lock(&z);
+  at_store(&x, 1, RELAXED); model_unlock(&z);)
+LITMUS(sections_either_way, two, "00 10", section_0, section_1)
+
+/* So does an SC load. */
+T(sc_section_0, model_lock(&z); r[0] = GET(x, RELAXED); at_store(&x, 1, RELAXED); model_unlock(&z);)
+T(sc_section_1, r[1] = GET(x, SEQ_CST); model_lock(&z); model_unlock(&z); r[2] = GET(x, RELAXED);)
+LITMUS(sections_and_sc_load, four, "0000 0010 0110", sc_section_0, sc_section_1)
+
+/* Who times out first does the rest first too, since the other goes on when nobody else can. */
+T(late_0, model_futex_wait(&x, 0, true); r[0] = (int)at_add(&z, 1, RELAXED);)
+T(late_1, model_futex_wait(&y, 0, true); r[1] = (int)at_add(&z, 1, RELAXED);)
+LITMUS(either_times_out_first, two, "01 10", late_0, late_1)
+
+/* A loop with a pause may give up before anybody has written anything. */
+T(
+    gives_up, if (!GET(x, RELAXED)) { at_pause(); } at_store(&y, 1, RELAXED);)
+T(given_up, r[0] = GET(y, RELAXED); at_store(&x, 1, RELAXED);)
+LITMUS(pause_gives_up, two, "00 10", gives_up, given_up)
+
+/* Spins for what comes with a deadline. */
+T(
+    spins_for_late, while (!GET(z, ACQUIRE)) { at_pause(); })
+T(late_end, model_futex_wait(&x, 0, true); at_store(&z, 1, RELEASE);)
+MODEL(spin_until_deadline, .setup = setup, .preemptions = MODEL_UNBOUNDED,
+      .threads = {spins_for_late, late_end})
+
+/* --- what orders plain accesses, and what does not ------------------------------------------------------- */
+
+#define RACE_FREE(mname, ...)                                                                      \
+    MODEL(mname, .setup = setup, .preemptions = MODEL_UNBOUNDED, .threads = {__VA_ARGS__})
+
+T(hand_over, data = 1; at_store(&y, 1, RELEASE);)
+T(pass_on, at_add(&y, 1, RELAXED);)
+T(
+    take_over, if (GET(y, ACQUIRE) == 2) { r[0] = data; })
+RACE_FREE(sequence_orders_data, hand_over, pass_on, take_over)
+T(
+    pass_by_store, if (GET(y, RELAXED) == 1) { at_store(&y, 2, RELAXED); })
+BUG(sequence_ends_at_relaxed_store, hand_over, pass_by_store, take_over)
+
+T(hand_over_fence, data = 1; at_fence(RELEASE); at_add(&y, 1, RELAXED);)
+T(
+    take_over_fence, if (GET(y, RELAXED) == 1) {
+        at_fence(ACQUIRE);
+        r[0] = data;
+    })
+RACE_FREE(fences_order_data, hand_over_fence, take_over_fence)
+
+T(
+    take_by_lock, model_lock(&x); if (GET(y, RELAXED)) { r[0] = data; } model_unlock(&x);)
+T(hand_by_lock, data = 1; model_lock(&x); at_store(&y, 1, RELAXED); model_unlock(&x);)
+RACE_FREE(lock_orders_data, hand_by_lock, take_by_lock)
+
+/* Both see the order in S, but nothing synchronizes. */
+T(sc_hand_over, data = 1; at_fence(SEQ_CST); at_store(&y, 1, RELAXED);)
+T(
+    sc_take_over, if (GET(y, RELAXED)) { r[0] = data; })
+BUG(fence_on_one_side, sc_hand_over, sc_take_over)
+T(wake_hands_over, data = 1; at_store(&y, 1, RELAXED); model_futex_wake(&y, 1);)
+T(
+    wait_takes_over, while (!GET(y, RELAXED)) { model_futex_wait(&y, 0, false); } r[0] = data;)
+BUG(futex_orders_no_data, wake_hands_over, wait_takes_over)
+
+/* A CAS that fails is no write: it may meet a plain read. */
+T(fails_to_write, uint32_t e = 1; at_cas(&x, &e, 2, RELAXED, RELAXED);)
+T(reads_plainly, r[0] = (int)x.v;)
+RACE_FREE(failed_cas_is_no_write, fails_to_write, reads_plainly)
+T(writes, at_xchg(&x, 2, RELAXED);)
+BUG(write_meets_plain_read, writes, reads_plainly)
+
+T(writes_futex, x.v = 1;)
+BUG(futex_wait_reads, writes_futex, sleep_limit)
+
+T(lock_late, model_lock(heap); model_unlock(heap);)
+T(free_early, free(heap);)
+MODEL(bug_lock_in_freed, .setup = setup_heap, .finds_a_bug = true,
+      .threads = {lock_late, free_early}, .preemptions = MODEL_UNBOUNDED)

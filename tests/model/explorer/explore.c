@@ -443,7 +443,7 @@ static int schedule(void)
     }
     unsigned can = enabled_set(), last = ex.last >= 0 ? 1u << ex.last : 0;
     if (can && ex.strategy == REPLAY) {
-        if (ex.threads[lowest(can)].spins < SPINS_BLIND) {
+        if (ex.threads[lowest(can)].pauses < SPINS_BLIND) {
             model_fail("the replay string ends here");
         }
         return lowest(can); /* until it is clear that it spins for ever */

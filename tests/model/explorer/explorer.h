@@ -47,7 +47,6 @@ struct loc { /* an atomic variable, a lock or a futex, by its address */
     uint16_t msg[NMSG + 1];
     int holder;       /* of a lock, or -1 */
     struct view view; /* of a lock: what its last holder saw; of a futex: what its users saw */
-    uint16_t atomic_clk[NT], atomic_write_clk[NT]; /* last atomic access of each thread */
     uint16_t last_load[NT], last_sc_read[NT], last_write[NT]; /* event of each thread */
     uint16_t events[NT];    /* of a lock: those before its release */
     uint8_t users, writers; /* threads */
@@ -71,9 +70,10 @@ struct thread {
     bool has_limit;         /* OP_ASLEEP: a deadline */
     int spurious, timeouts; /* so many so far */
     int spins;              /* pauses since its last write */
+    int pauses;             /* pauses since the last write of another */
     int looked_again;
     bool stale; /* a load since the last pause was not of the newest store */
-    uint32_t writes_at_pause;
+    uint32_t writes_at_pause, own_writes; /* pause: of the others */
     int64_t clock;
     uint16_t events[NT];       /* of each thread the events that must come before its next one */
     struct view cur, acq, rel; /* seen; seen by an acquire fence; published by relaxed stores */
@@ -120,7 +120,6 @@ void event_saw(const struct msg *m);
 /* memory.c */
 int loc_of(const volatile void *addr, unsigned size);
 void view_join(struct view *a, const struct view *b);
-struct loc *loc_known(const volatile void *addr); /* or NULL */
 bool load_has_new(int q);
 
 /* thread.c */
@@ -136,6 +135,7 @@ bool is_thread_local(const volatile void *addr);
 void plain_begin(void);
 void plain_end(void);
 void plain_check_atomic(struct loc *l, bool writes);
+void plain_new_loc(const struct loc *l);
 
 /* report.c */
 void log_begin(void);

@@ -115,8 +115,6 @@ static struct loc *loc_new(const volatile void *addr, unsigned size)
     l->n = l->base = 0;
     l->holder = -1;
     l->view = nothing;
-    memset(l->atomic_clk, 0, sizeof l->atomic_clk);
-    memset(l->atomic_write_clk, 0, sizeof l->atomic_write_clk);
     memset(l->last_load, 0, sizeof l->last_load);
     memset(l->last_sc_read, 0, sizeof l->last_sc_read);
     memset(l->last_write, 0, sizeof l->last_write);
@@ -125,6 +123,7 @@ static struct loc *loc_new(const volatile void *addr, unsigned size)
     l->shared = is_shared(addr, false);
     l->plainly_written = false;
     push(l, memory_get(addr, size), &nothing);
+    plain_new_loc(l);
     return l;
 }
 
@@ -138,12 +137,6 @@ static unsigned find(const volatile void *addr)
     return h;
 }
 
-struct loc *loc_known(const volatile void *addr)
-{
-    unsigned h = find(addr);
-    return table[h].stamp == ex.stamp ? &ex.locs[table[h].loc] : NULL;
-}
-
 int loc_of(const volatile void *addr, unsigned size)
 {
     unsigned h = find(addr);
@@ -151,6 +144,15 @@ int loc_of(const volatile void *addr, unsigned size)
         table[h].addr = addr;
         table[h].stamp = ex.stamp;
         table[h].loc = (int)(loc_new(addr, size) - ex.locs);
+    }
+    struct loc *l = &ex.locs[table[h].loc];
+    if (size > l->size) { /* a futex on one half of the variable came first */
+        if (l->n > 1) {
+            model_fail("T%d uses an atomic variable in another size than before", ex.cur);
+        }
+        l->size = size;
+        ex.pool[l->msg[0]].value = memory_get(addr, size);
+        plain_new_loc(l);
     }
     return table[h].loc;
 }
@@ -221,6 +223,7 @@ static void put(struct thread *t, struct loc *l, int i, uint64_t value, int orde
         ex.sc[i] = (uint8_t)idx;
     }
     ex.writes++;
+    t->own_writes++;
     t->spins = 0;
 }
 
@@ -585,6 +588,7 @@ void model_unlock(void *addr)
     view_join(&l->view, &t->cur);
     events_join(l->events, t->events);
     ex.writes++;
+    t->own_writes++;
     t->cur.clk[ex.cur]++;
 }
 

@@ -3,12 +3,9 @@
  * Plain memory: data races, use after free, double free, leaks.
  *
  * The compiler calls a hook before every plain load and store of the modelled files (it takes them
- * for ThreadSanitizer's). For each address the last load and store of each thread are kept with the
+ * for ThreadSanitizer's). Of each byte the last access of each kind by each thread is kept with the
  * thread's time; two that conflict must be ordered by happens-before. That does not depend on the
  * order in which this execution ran them, so plain accesses need not be points of the search.
- *
- * Accesses of different sizes that overlap only in part are not compared. A range is taken as so many
- * words, and the atomic variables in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,49 +15,49 @@
 
 /* --- races ------------------------------------------------------------------------------------- */
 
-#define SHADOWS 16384
-static struct shadow {
-    const volatile void *addr;
+enum access { PLAIN_READ, PLAIN_WRITE, ATOMIC_READ, ATOMIC_WRITE };
+#define KINDS 4
+static const char *const access_name[KINDS] = {"read", "write", "atomic access", "atomic write"};
+
+#define BYTES 8
+typedef uint16_t times __attribute__((vector_size(2 * BYTES))); /* of each byte */
+
+#define CELLS 16384
+static struct cell { /* eight bytes of memory */
+    const volatile char *addr;
     uint32_t stamp;
-    uint16_t read[NT], write[NT];
-    void *read_pc[NT], *write_pc[NT];
-} shadows[SHADOWS];
-static uint16_t used[SHADOWS]; /* those of this execution */
+    uint8_t loc[BYTES]; /* of each byte the atomic variable to which it belongs, plus 1 */
+    times last[KINDS][NT];
+    void *pc[KINDS][NT];
+} cells[CELLS];
+static uint16_t used[CELLS]; /* those of this execution */
 static int nused;
 
-static struct shadow *shadow_of(const volatile void *addr, bool make)
+static struct cell *cell_of(const volatile char *addr)
 {
     unsigned h = (unsigned)(((uintptr_t)addr * 0x9e3779b97f4a7c15u) >> 50);
     for (unsigned tries = 0; tries < 64; tries++, h++) {
-        struct shadow *s = &shadows[h % SHADOWS];
-        if (s->stamp != ex.stamp) {
-            if (!make) {
-                return NULL;
-            }
-            used[nused++] = (uint16_t)(h % SHADOWS);
-            s->addr = addr;
-            s->stamp = ex.stamp;
-            memset(s->read, 0, sizeof s->read);
-            memset(s->write, 0, sizeof s->write);
-            return s;
+        struct cell *c = &cells[h % CELLS];
+        if (c->stamp != ex.stamp) {
+            used[nused++] = (uint16_t)(h % CELLS);
+            c->addr = addr;
+            c->stamp = ex.stamp;
+            memset(c->loc, 0, sizeof c->loc);
+            memset(c->last, 0, sizeof c->last);
+            return c;
         }
-        if (s->addr == addr) {
-            return s;
+        if (c->addr == addr) {
+            return c;
         }
     }
     model_fail("too many plain variables");
 }
 
-/* A thread whose access at one of these times we don't know of, or -1. */
-static int unordered(const uint16_t *times)
+static bool any(times t)
 {
-    const struct thread *t = &ex.threads[ex.cur];
-    for (int i = 0; i < ex.nthreads; i++) {
-        if (i != ex.cur && times[i] > t->cur.clk[i]) {
-            return i;
-        }
-    }
-    return -1;
+    uint64_t half[2];
+    memcpy(half, &t, sizeof half);
+    return half[0] | half[1];
 }
 
 static const char *place(void *pc, char *buf)
@@ -69,58 +66,86 @@ static const char *place(void *pc, char *buf)
     return buf;
 }
 
-/* other: the thread whose access is not ordered before ours, or -1. */
-static void race(int other, const char *what, void *pc, const char *before, void *const *before_pcs)
+/* These bytes of the cell, all bits set: has somebody accessed them so, and we don't know of it? */
+static void check(const struct cell *c, enum access before, times bytes, const char *what, void *pc)
 {
-    char here[80], there[80];
-    if (other >= 0) {
-        model_fail("data race: T%d %s at %s, not ordered after T%d's %s at %s", ex.cur, what,
-                   place(pc, here), other, before,
-                   place(before_pcs ? before_pcs[other] : NULL, there));
+    const struct thread *t = &ex.threads[ex.cur];
+    for (int i = 0; i < ex.nthreads; i++) {
+        char here[80], there[80];
+        if (unlikely(any((times)(c->last[before][i] > t->cur.clk[i]) & bytes))) {
+            model_fail("data race: T%d %s at %s, not ordered after T%d's %s at %s", ex.cur, what,
+                       place(pc, here), i, access_name[before], place(c->pc[before][i], there));
+        }
     }
 }
 
 static void heap_check(const volatile void *addr);
 
-static inline __attribute__((always_inline)) void access_plain(const volatile void *addr,
-                                                               bool writes, void *pc)
+/* Bytes from .. to-1 of a cell. */
+static inline void access_cell(const volatile char *addr, unsigned from, unsigned to,
+                               enum access kind, const char *what, void *pc)
 {
-    if (ex.cur < 0 || ex.end != END_RUNNING || is_thread_local(addr)) {
-        return;
+    static const times index = {0, 1, 2, 3, 4, 5, 6, 7};
+    times bytes = (times)(index >= (uint16_t)from) & (times)(index < (uint16_t)to);
+    struct cell *c = cell_of(addr);
+    heap_check(addr + from);
+    check(c, PLAIN_WRITE, bytes, what, pc);
+    if (kind == PLAIN_READ || kind == PLAIN_WRITE) {
+        check(c, ATOMIC_WRITE, bytes, what, pc);
     }
-    heap_check(addr);
-    struct shadow *s = shadow_of(addr, true);
-    const char *what = writes ? "writes" : "reads";
-    race(unordered(s->write), what, pc, "write", s->write_pc);
-    if (writes) {
-        race(unordered(s->read), what, pc, "read", s->read_pc);
+    if (kind == PLAIN_WRITE || kind == ATOMIC_WRITE) {
+        check(c, PLAIN_READ, bytes, what, pc);
     }
-    (writes ? s->write : s->read)[ex.cur] = ex.threads[ex.cur].cur.clk[ex.cur];
-    (writes ? s->write_pc : s->read_pc)[ex.cur] = pc;
-    struct loc *l = loc_known(addr);
-    if (unlikely(l != NULL)) { /* an atomic variable, used plainly */
-        race(unordered(l->atomic_write_clk), what, pc, "atomic write", NULL);
-        if (writes) {
-            race(unordered(l->atomic_clk), what, pc, "atomic access", NULL);
-            l->plainly_written = true;
+    if (kind == PLAIN_WRITE) {
+        check(c, ATOMIC_READ, bytes, what, pc);
+        for (unsigned i = from; i < to; i++) {
+            if (c->loc[i]) {
+                ex.locs[c->loc[i] - 1].plainly_written = true;
+            }
         }
+    }
+    uint16_t now = ex.threads[ex.cur].cur.clk[ex.cur];
+    times *last = &c->last[kind][ex.cur];
+    *last = (*last & ~bytes) | (now & bytes);
+    c->pc[kind][ex.cur] = pc;
+}
+
+static inline __attribute__((always_inline)) void
+access(const volatile void *at, size_t size, enum access kind, const char *what, void *pc)
+{
+    unsigned from = (unsigned)((uintptr_t)at % BYTES);
+    const volatile char *addr = (const volatile char *)at - from;
+    for (size_t end = from + size;; end -= BYTES, addr += BYTES, from = 0) {
+        access_cell(addr, from, end < BYTES ? (unsigned)end : BYTES, kind, what, pc);
+        if (end <= BYTES) {
+            break;
+        }
+    }
+}
+
+static inline __attribute__((always_inline)) void access_plain(const volatile void *addr,
+                                                               size_t size, bool writes, void *pc)
+{
+    if (ex.cur >= 0 && ex.end == END_RUNNING && !is_thread_local(addr)) {
+        access(addr, size, writes ? PLAIN_WRITE : PLAIN_READ, writes ? "writes" : "reads", pc);
     }
 }
 
 void plain_check_atomic(struct loc *l, bool writes)
 {
-    struct shadow *s = shadow_of(l->addr, false);
-    uint16_t now = ex.threads[ex.cur].cur.clk[ex.cur];
-    heap_check(l->addr);
-    if (s) {
-        race(unordered(s->write), "operates atomically", NULL, "plain write", s->write_pc);
-        if (writes) {
-            race(unordered(s->read), "writes atomically", NULL, "plain read", s->read_pc);
-        }
-    }
-    l->atomic_clk[ex.cur] = now;
     if (writes) {
-        l->atomic_write_clk[ex.cur] = now;
+        access(l->addr, l->size, ATOMIC_WRITE, "writes atomically", NULL);
+    } else {
+        access(l->addr, l->size, ATOMIC_READ, "reads atomically", NULL);
+    }
+}
+
+void plain_new_loc(const struct loc *l)
+{
+    for (unsigned i = 0; i < l->size; i++) {
+        uintptr_t at = (uintptr_t)l->addr + i;
+        cell_of((const volatile char *)(at - at % BYTES))->loc[at % BYTES] =
+            (uint8_t)(l - ex.locs + 1);
     }
 }
 
@@ -206,18 +231,13 @@ void model_free(void *p)
         return;
     }
     /* Others must have ended their use: as if every byte were written. */
+    static const times none;
     for (int i = 0; i < nused; i++) {
-        struct shadow *s = &shadows[used[i]];
-        const volatile char *a = s->addr;
-        if (a >= (char *)p && a < end) {
-            race(unordered(s->write), "frees", pc, "write", s->write_pc);
-            race(unordered(s->read), "frees", pc, "read", s->read_pc);
-        }
-    }
-    for (int i = 0; i < ex.nloc; i++) {
-        const volatile char *a = ex.locs[i].addr;
-        if (a >= (char *)p && a < end) {
-            race(unordered(ex.locs[i].atomic_clk), "frees", pc, "atomic access", NULL);
+        const struct cell *c = &cells[used[i]];
+        if (c->addr >= (char *)p && c->addr < end) {
+            for (int kind = 0; kind < KINDS; kind++) {
+                check(c, (enum access)kind, ~none, "frees", pc);
+            }
         }
     }
 }
@@ -233,36 +253,35 @@ void plain_end(void)
 
 /* --- the compiler's hooks ---------------------------------------------------------------------- */
 
-#define HOOK(name, writes)                                                                         \
+#define HOOK(name, size, writes)                                                                   \
     void name(void *addr);                                                                         \
     void name(void *addr)                                                                          \
     {                                                                                              \
-        access_plain(addr, writes, __builtin_return_address(0));                                   \
+        access_plain(addr, size, writes, __builtin_return_address(0));                             \
     }
-HOOK(__tsan_read1, false)
-HOOK(__tsan_read2, false)
-HOOK(__tsan_read4, false)
-HOOK(__tsan_read8, false)
-HOOK(__tsan_read16, false)
-HOOK(__tsan_write1, true)
-HOOK(__tsan_write2, true)
-HOOK(__tsan_write4, true)
-HOOK(__tsan_write8, true)
-HOOK(__tsan_write16, true)
-HOOK(__tsan_unaligned_read2, false)
-HOOK(__tsan_unaligned_read4, false)
-HOOK(__tsan_unaligned_read8, false)
-HOOK(__tsan_unaligned_write2, true)
-HOOK(__tsan_unaligned_write4, true)
-HOOK(__tsan_unaligned_write8, true)
+HOOK(__tsan_read1, 1, false)
+HOOK(__tsan_read2, 2, false)
+HOOK(__tsan_read4, 4, false)
+HOOK(__tsan_read8, 8, false)
+HOOK(__tsan_read16, 16, false)
+HOOK(__tsan_write1, 1, true)
+HOOK(__tsan_write2, 2, true)
+HOOK(__tsan_write4, 4, true)
+HOOK(__tsan_write8, 8, true)
+HOOK(__tsan_write16, 16, true)
+HOOK(__tsan_unaligned_read2, 2, false)
+HOOK(__tsan_unaligned_read4, 4, false)
+HOOK(__tsan_unaligned_read8, 8, false)
+HOOK(__tsan_unaligned_read16, 16, false)
+HOOK(__tsan_unaligned_write2, 2, true)
+HOOK(__tsan_unaligned_write4, 4, true)
+HOOK(__tsan_unaligned_write8, 8, true)
+HOOK(__tsan_unaligned_write16, 16, true)
 
-static void access_range(char *addr, unsigned long size, bool writes, void *pc)
+static void access_range(const void *addr, size_t size, bool writes, void *pc)
 {
-    if (ex.cur < 0) {
-        return;
-    }
-    for (unsigned long i = 0; i < size; i += 8) {
-        access_plain(addr + i, writes, pc);
+    if (size) {
+        access_plain(addr, size, writes, pc);
     }
 }
 
@@ -286,7 +305,7 @@ void *model_memset(void *to, int byte, size_t size)
 
 void *model_memcpy(void *to, const void *from, size_t size)
 {
-    access_range((char *)(uintptr_t)from, size, false, __builtin_return_address(0));
+    access_range(from, size, false, __builtin_return_address(0));
     access_range(to, size, true, __builtin_return_address(0));
     return memmove(to, from, size);
 }

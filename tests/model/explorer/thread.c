@@ -134,6 +134,11 @@ void model_arch_switch(void **save, void *to)
 
 /* --- who can go on ----------------------------------------------------------------------------- */
 
+static uint32_t writes_of_others(const struct thread *t)
+{
+    return ex.writes - t->own_writes;
+}
+
 /* What it does next concerns nobody, so there is nothing to choose: it begins, was woken, or may
  * leave its pause. */
 bool silent(const struct thread *t)
@@ -145,7 +150,8 @@ bool silent(const struct thread *t)
     case OP_START: return t != &ex.threads[ex.cur];
     case OP_ASLEEP: return t->woken;
     case OP_PAUSE:
-        return t->resume || t->stale || t->spins < SPINS_BLIND || t->writes_at_pause != ex.writes;
+        return t->resume || t->stale || t->pauses < SPINS_BLIND
+               || t->writes_at_pause != writes_of_others(t);
     default: return false;
     }
 }
@@ -175,11 +181,13 @@ void model_pause(void)
     struct thread *t = &ex.threads[ex.cur];
     t->op = (struct op){.kind = OP_PAUSE, .loc = -1};
     t->spins++;
-    if (t->writes_at_pause != ex.writes) {
+    t->pauses++;
+    if (t->writes_at_pause != writes_of_others(t)) {
         t->looked_again = 0;
+        t->pauses = 1;
     }
     t->resume = false;
     point();
     t->resume = t->stale = false;
-    t->writes_at_pause = ex.writes;
+    t->writes_at_pause = writes_of_others(t);
 }
