@@ -74,27 +74,28 @@ void model_pause(void);
         &at_site_;                                                                                 \
     })
 #define AT_U64(x) ((uint64_t)(uintptr_t)(x))
-#define AT_OP(kind, p, x, e, order, fail_order, ok)                                                \
+/* text is what stands in the source, before macros in it are replaced. */
+#define AT_OP(kind, p, text, x, e, order, fail_order, ok)                                          \
     ({                                                                                             \
-        (__typeof__((p)->v))(uintptr_t)model_op(AT_SITE(kind, #p, order, fail_order), &(p)->v,     \
+        (__typeof__((p)->v))(uintptr_t)model_op(AT_SITE(kind, text, order, fail_order), &(p)->v,   \
                                                 sizeof((p)->v), AT_U64(x), AT_U64(e), ok);         \
     })
-#define AT_CAS(kind, p, expected, x, order, fail_order)                                            \
+#define AT_CAS(kind, p, text, expected, x, order, fail_order)                                      \
     ({                                                                                             \
         bool at_ok_ = false;                                                                       \
-        *(expected) = AT_OP(kind, p, x, *(expected), order, fail_order, &at_ok_);                  \
+        *(expected) = AT_OP(kind, p, text, x, *(expected), order, fail_order, &at_ok_);            \
         at_ok_;                                                                                    \
     })
-#define at_load(p, order) AT_OP(MODEL_LOAD, p, 0, 0, order, 0, 0)
-#define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, x, 0, order, 0, 0))
-#define at_xchg(p, x, order) AT_OP(MODEL_XCHG, p, x, 0, order, 0, 0)
-#define at_add(p, x, order) AT_OP(MODEL_ADD, p, x, 0, order, 0, 0)
-#define at_and(p, x, order) AT_OP(MODEL_AND, p, x, 0, order, 0, 0)
-#define at_or(p, x, order) AT_OP(MODEL_OR, p, x, 0, order, 0, 0)
+#define at_load(p, order) AT_OP(MODEL_LOAD, p, #p, 0, 0, order, 0, 0)
+#define at_store(p, x, order) ((void)AT_OP(MODEL_STORE, p, #p, x, 0, order, 0, 0))
+#define at_xchg(p, x, order) AT_OP(MODEL_XCHG, p, #p, x, 0, order, 0, 0)
+#define at_add(p, x, order) AT_OP(MODEL_ADD, p, #p, x, 0, order, 0, 0)
+#define at_and(p, x, order) AT_OP(MODEL_AND, p, #p, x, 0, order, 0, 0)
+#define at_or(p, x, order) AT_OP(MODEL_OR, p, #p, x, 0, order, 0, 0)
 #define at_cas(p, expected, x, order, fail_order)                                                  \
-    AT_CAS(MODEL_CAS, p, expected, x, order, fail_order)
+    AT_CAS(MODEL_CAS, p, #p, expected, x, order, fail_order)
 #define at_cas_weak(p, expected, x, order, fail_order)                                             \
-    AT_CAS(MODEL_CAS_WEAK, p, expected, x, order, fail_order)
+    AT_CAS(MODEL_CAS_WEAK, p, #p, expected, x, order, fail_order)
 #define at_fence(order) model_fence(AT_SITE(MODEL_FENCE, "fence", order, 0))
 #define at_fence_after_rmw() at_fence(SEQ_CST)
 #define at_pause() model_pause()

@@ -13,12 +13,17 @@
 bool foreign_enter(void)
 {
     for (;;) {
-        at_add(&sched.nforeign, 1, SEQ_CST); /* [F1] */
-        uint32_t life = at_load(&sched.life, SEQ_CST);
+        /* Looked at before it counts itself: many that wait and count would keep the count above
+         * zero, and the stop would wait for them. */
+        uint32_t life = at_load(&sched.life, RELAXED);
         if (likely(life == LIFE_RUNNING)) {
-            return true;
+            at_add(&sched.nforeign, 1, SEQ_CST); /* [F1] */
+            life = at_load(&sched.life, SEQ_CST);
+            if (likely(life == LIFE_RUNNING)) {
+                return true;
+            }
+            at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
         }
-        at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
         if (life != LIFE_DRAINING) {
             return false;
         }

@@ -162,7 +162,7 @@ void g_for_each(void (*fn)(struct g *, void *), void *arg)
  */
 uint32_t g_count(void)
 {
-    uint64_t ended = at_load(&sched.counts.ended, ACQUIRE), spawned = 0; /* [C1] */
+    uint64_t ended = 0, spawned = 0; /* they end on Ps only */
     uint32_t n = at_load(&sched.nallp, ACQUIRE);
     for (uint32_t i = 0; i < n; i++) {
         ended += at_load(&at_load(&sched.allp[i], RELAXED)->counts.ended, ACQUIRE); /* [C1] */

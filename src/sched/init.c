@@ -78,7 +78,6 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.main_exited, 0, RELAXED);
     at_store(&sched.next_id, 2, RELAXED); /* 1 is that of pirn_run */
     at_store(&sched.counts.spawned, 0, RELAXED);
-    at_store(&sched.counts.ended, 0, RELAXED);
     pthread_sigmask(SIG_SETMASK, NULL, &sched.sigmask);
     fatal_dump = dump_all;
     fatal_callback = config->on_fatal ? call_on_fatal : NULL;

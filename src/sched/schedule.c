@@ -83,7 +83,8 @@ void runq_submit(struct p *pp, struct g *gp, bool next)
     if (next) {
         gp = runq_put_next_owner(&pp->runq, gp); /* whom it pushed aside queues */
         if (likely(!gp)) {
-            at_fence_after_rmw(); /* [W1] */
+            /* [W1]. Without it (a mutant that survives) sysmon finds the work, 10 ms later. */
+            at_fence_after_rmw();
             wake_if_idle(pp, runq_len(&pp->runq) == 0);
             return;
         }

@@ -49,7 +49,7 @@ void sysmon_kick(void)
 {
     at_store(&sysmon.kicked, 1, RELAXED);
     at_fence(SEQ_CST); /* [S2] */
-    if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, ACQ_REL)) {
+    if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, RELAXED)) {
         tell_time(); /* it stood still meanwhile */
         futex_wake(&sysmon.asleep, 1);
     }

@@ -110,10 +110,32 @@ static void none(void)
     CHECK(g_count() == 0);
 }
 
+/* A P is made while somebody counts. */
+static void setup_new_p(void)
+{
+    setup();
+    at_store(&sched.nallp, 1, RELAXED);
+    at_store(&sched.allp[1], NULL, RELAXED);
+}
+
+static void p_is_made(void)
+{
+    memset(&ps[1], 0, sizeof ps[1]);
+    at_store(&sched.allp[1], &ps[1], RELAXED);
+    at_store(&sched.nallp, 2, RELEASE); /* as in p.c */
+    end(&ps[1], begin(&ps[1]));
+}
+
+static void counts_once(void)
+{
+    CHECK(g_count() <= 1);
+}
+
 #define GFREE(mname, setup_, ...)                                                                  \
     MODEL(mname, .setup = setup_, .finish = none, .leaks = true, .threads = {__VA_ARGS__},         \
           .preemptions = MODEL_UNBOUNDED, .quick = 3)
 
 GFREE(two_ps, setup, uses0, uses1)
 GFREE(count_while_one_moves, setup_moved, begins0, ends1, counts)
+GFREE(count_while_a_p_is_made, setup_new_p, p_is_made, counts_once)
 GFREE(walk_while_one_moves, setup_moved, begins0, ends1, walks)
