@@ -293,6 +293,22 @@ T(late_0, model_futex_wait(&x, 0, true); r[0] = (int)at_add(&z, 1, RELAXED);)
 T(late_1, model_futex_wait(&y, 0, true); r[1] = (int)at_add(&z, 1, RELAXED);)
 LITMUS(either_times_out_first, two, "01 10", late_0, late_1)
 
+/* To be woken is to come after the wake, but to have fallen asleep is not. */
+T(woken_then_1, r[0] = model_futex_wait(&x, 0, false); model_lock(&y); model_unlock(&y);)
+T(woken_then_2, r[1] = model_futex_wait(&x, 0, false); model_lock(&z); model_unlock(&z);)
+T(wakes_both, model_futex_wake(&x, 2);)
+MODEL(asleep_before_or_after, .setup = setup, .finish = two, .outcomes = "00 01 10 11",
+      .sleepers = 7, .preemptions = MODEL_UNBOUNDED,
+      .threads = {wakes_both, woken_then_1, woken_then_2})
+
+/* A wake is not lost on somebody who has timed out and ended. */
+T(times_out_and_ends, r[0] = model_futex_wait(&x, 0, true);)
+T(times_out_and_wakes, model_futex_wait(&x, 0, true); model_futex_wake(&x, 1);)
+T(must_be_woken, r[1] = model_futex_wait(&x, 0, false);)
+MODEL(wake_finds_a_sleeper, .setup = setup, .finish = two, .outcomes = "01 10", .sleepers = 7,
+      .preemptions = MODEL_UNBOUNDED,
+      .threads = {times_out_and_ends, times_out_and_wakes, must_be_woken})
+
 /* A loop with a pause may give up before anybody has written anything. */
 T(
     gives_up, if (!GET(x, RELAXED)) { at_pause(); } at_store(&y, 1, RELAXED);)

@@ -64,7 +64,7 @@ RECHECKS = [
     ('src/sched/idle.c', 'if (mp->idle && sched.pidle) {', 'if (sched.pidle) {'),
     ('src/sched/idle.c', '(pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))', 'false'),
     ('src/sched/runq.c', 'if (t == at_load(&q->tail, RELAXED)) {', 'if (1) {'),
-    ('src/sched/runq.c', 'if (n > RING / 2) { /* head', 'if (0) { /* head'),
+    ('src/sched/runq.c', '        if (n > RING / 2) {', '        if (0) {'),
     ('src/sched/runq.c', 'if (at_load(&q->tail, RELAXED) - h < RING\n        || !at_cas',
      'if (!at_cas'),
     ('src/sched/schedule.c', 'if (runq_put_owner(&pp->runq, gp)) {\n            return;',

@@ -51,6 +51,7 @@ struct loc { /* an atomic variable, a lock or a futex, by its address */
     uint16_t events[NT];    /* of a lock: those before its release */
     uint8_t users, writers; /* threads */
     bool shared, plainly_written;
+    struct cell *cell; /* plain.c */
 };
 
 enum op_kind { OP_START, OP_ATOMIC, OP_FENCE, OP_LOCK, OP_WAIT, OP_WAKE, OP_ASLEEP, OP_PAUSE };
@@ -135,7 +136,7 @@ bool is_thread_local(const volatile void *addr);
 void plain_begin(void);
 void plain_end(void);
 void plain_check_atomic(struct loc *l, bool writes);
-void plain_new_loc(const struct loc *l);
+void plain_new_loc(struct loc *l);
 
 /* report.c */
 void log_begin(void);

@@ -516,6 +516,7 @@ bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
         timed_out = limit && (!spurious || choose_value(2, 2) == 0);
         *(timed_out ? &t->timeouts : &t->spurious) += 1;
         trace_op(&t->op, timed_out ? "times out " : "wakes for no reason ", 0, 0);
+        t->woken = true; /* nobody else is to wake it now, even if it does nothing more */
     }
     return !timed_out;
 }
@@ -567,7 +568,9 @@ void model_lock(void *addr)
     point();
     l->holder = ex.cur;
     view_join(&t->cur, &l->view);
-    event_after(l->events);
+    if (l->shared) { /* else this was no event */
+        event_after(l->events);
+    }
     plain_check_atomic(l, true);
     trace_op(&t->op, "", 0, 0);
 }

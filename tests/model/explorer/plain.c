@@ -27,6 +27,7 @@ static struct cell { /* eight bytes of memory */
     const volatile char *addr;
     uint32_t stamp;
     uint8_t loc[BYTES]; /* of each byte the atomic variable to which it belongs, plus 1 */
+    uint8_t by[KINDS];  /* threads: whose times below are set */
     times last[KINDS][NT];
     void *pc[KINDS][NT];
 } cells[CELLS];
@@ -43,7 +44,7 @@ static struct cell *cell_of(const volatile char *addr)
             c->addr = addr;
             c->stamp = ex.stamp;
             memset(c->loc, 0, sizeof c->loc);
-            memset(c->last, 0, sizeof c->last);
+            memset(c->by, 0, sizeof c->by);
             return c;
         }
         if (c->addr == addr) {
@@ -67,10 +68,12 @@ static const char *place(void *pc, char *buf)
 }
 
 /* These bytes of the cell, all bits set: has somebody accessed them so, and we don't know of it? */
-static void check(const struct cell *c, enum access before, times bytes, const char *what, void *pc)
+static inline void check(const struct cell *c, enum access before, times bytes, const char *what,
+                         void *pc)
 {
     const struct thread *t = &ex.threads[ex.cur];
-    for (int i = 0; i < ex.nthreads; i++) {
+    for (unsigned by = c->by[before] & ~(1u << ex.cur); by; by &= by - 1) {
+        int i = __builtin_ctz(by);
         char here[80], there[80];
         if (unlikely(any((times)(c->last[before][i] > t->cur.clk[i]) & bytes))) {
             model_fail("data race: T%d %s at %s, not ordered after T%d's %s at %s", ex.cur, what,
@@ -82,13 +85,12 @@ static void check(const struct cell *c, enum access before, times bytes, const c
 static void heap_check(const volatile void *addr);
 
 /* Bytes from .. to-1 of a cell. */
-static inline void access_cell(const volatile char *addr, unsigned from, unsigned to,
-                               enum access kind, const char *what, void *pc)
+static inline void access_cell(struct cell *c, unsigned from, unsigned to, enum access kind,
+                               const char *what, void *pc)
 {
-    static const times index = {0, 1, 2, 3, 4, 5, 6, 7};
+    static const times index = {0, 1, 2, 3, 4, 5, 6, 7}, none;
     times bytes = (times)(index >= (uint16_t)from) & (times)(index < (uint16_t)to);
-    struct cell *c = cell_of(addr);
-    heap_check(addr + from);
+    heap_check(c->addr + from);
     check(c, PLAIN_WRITE, bytes, what, pc);
     if (kind == PLAIN_READ || kind == PLAIN_WRITE) {
         check(c, ATOMIC_WRITE, bytes, what, pc);
@@ -104,19 +106,22 @@ static inline void access_cell(const volatile char *addr, unsigned from, unsigne
             }
         }
     }
-    uint16_t now = ex.threads[ex.cur].cur.clk[ex.cur];
     times *last = &c->last[kind][ex.cur];
-    *last = (*last & ~bytes) | (now & bytes);
+    if (!(c->by[kind] >> ex.cur & 1)) {
+        c->by[kind] |= (uint8_t)(1u << ex.cur);
+        *last = none;
+    }
+    *last = (*last & ~bytes) | (ex.threads[ex.cur].cur.clk[ex.cur] & bytes);
     c->pc[kind][ex.cur] = pc;
 }
 
-static inline __attribute__((always_inline)) void
-access(const volatile void *at, size_t size, enum access kind, const char *what, void *pc)
+static inline void access_bytes(const volatile void *at, size_t size, enum access kind,
+                                const char *what, void *pc)
 {
     unsigned from = (unsigned)((uintptr_t)at % BYTES);
     const volatile char *addr = (const volatile char *)at - from;
     for (size_t end = from + size;; end -= BYTES, addr += BYTES, from = 0) {
-        access_cell(addr, from, end < BYTES ? (unsigned)end : BYTES, kind, what, pc);
+        access_cell(cell_of(addr), from, end < BYTES ? (unsigned)end : BYTES, kind, what, pc);
         if (end <= BYTES) {
             break;
         }
@@ -127,26 +132,24 @@ static inline __attribute__((always_inline)) void access_plain(const volatile vo
                                                                size_t size, bool writes, void *pc)
 {
     if (ex.cur >= 0 && ex.end == END_RUNNING && !is_thread_local(addr)) {
-        access(addr, size, writes ? PLAIN_WRITE : PLAIN_READ, writes ? "writes" : "reads", pc);
+        access_bytes(addr, size, writes ? PLAIN_WRITE : PLAIN_READ, writes ? "writes" : "reads",
+                     pc);
     }
 }
 
+/* An atomic variable lies in one cell: it is aligned. */
 void plain_check_atomic(struct loc *l, bool writes)
 {
-    if (writes) {
-        access(l->addr, l->size, ATOMIC_WRITE, "writes atomically", NULL);
-    } else {
-        access(l->addr, l->size, ATOMIC_READ, "reads atomically", NULL);
-    }
+    unsigned from = (unsigned)((uintptr_t)l->addr % BYTES);
+    access_cell(l->cell, from, from + l->size, writes ? ATOMIC_WRITE : ATOMIC_READ,
+                writes ? "writes atomically" : "reads atomically", NULL);
 }
 
-void plain_new_loc(const struct loc *l)
+void plain_new_loc(struct loc *l)
 {
-    for (unsigned i = 0; i < l->size; i++) {
-        uintptr_t at = (uintptr_t)l->addr + i;
-        cell_of((const volatile char *)(at - at % BYTES))->loc[at % BYTES] =
-            (uint8_t)(l - ex.locs + 1);
-    }
+    unsigned from = (unsigned)((uintptr_t)l->addr % BYTES);
+    l->cell = cell_of((const volatile char *)l->addr - from);
+    memset(l->cell->loc + from, (int)(l - ex.locs) + 1, l->size);
 }
 
 /* --- the heap ---------------------------------------------------------------------------------- */
