@@ -369,6 +369,24 @@ BUG(write_meets_plain_read, writes, reads_plainly)
 T(writes_futex, x.v = 1;)
 BUG(futex_wait_reads, writes_futex, sleep_limit)
 
+/* Of different sizes: what counts is the bytes. */
+static uint32_t halves[2];
+static struct {
+    at_u32 first, second;
+} words;
+T(clears_both, memset(halves, 0, sizeof halves);)
+T(writes_second, halves[1] = 1;)
+T(writes_byte, ((volatile char *)halves)[3] = 1;)
+BUG(clears_what_is_written, clears_both, writes_second)
+BUG(byte_of_a_word, clears_both, writes_byte)
+RACE_FREE(neighbours, writes_second, writes_byte)
+T(clears_atomics, at_store(&words.second, 5, RELAXED); memset(&words, 0, sizeof words);
+  CHECK(!at_load(&words.second, RELAXED));)
+RACE_FREE(cleared_atomics, clears_atomics)
+T(clears_late, memset(&words, 0, sizeof words);)
+T(loads_second, at_load(&words.second, RELAXED);)
+BUG(clears_what_is_loaded, clears_late, loads_second)
+
 T(lock_late, model_lock(heap); model_unlock(heap);)
 T(free_early, free(heap);)
 MODEL(bug_lock_in_freed, .setup = setup_heap, .finds_a_bug = true,

@@ -74,6 +74,7 @@ bool model_holds(void *lock);
 void *model_malloc(size_t size);
 void *model_calloc(size_t n, size_t size);
 void *model_aligned_alloc(size_t align, size_t size);
+void *model_realloc(void *p, size_t size);
 void model_free(void *p);
 void *model_memset(void *to, int byte, size_t size);
 void *model_memcpy(void *to, const void *from, size_t size);

@@ -148,6 +148,9 @@ void plain_check_atomic(struct loc *l, bool writes)
 void plain_new_loc(struct loc *l)
 {
     unsigned from = (unsigned)((uintptr_t)l->addr % BYTES);
+    if (from + l->size > BYTES) {
+        model_fail("T%d uses an atomic variable that is not aligned", ex.cur);
+    }
     l->cell = cell_of((const volatile char *)l->addr - from);
     memset(l->cell->loc + from, (int)(l - ex.locs) + 1, l->size);
 }
@@ -209,6 +212,18 @@ void *model_aligned_alloc(size_t align, size_t size)
         model_fail("the model's heap aligns to %d", GRAIN);
     }
     return model_malloc(size);
+}
+
+/* To the end of the heap if need be: what lies behind the old block is only read. */
+void *model_realloc(void *p, size_t size)
+{
+    char *q = model_malloc(size);
+    if (p) {
+        size_t room = (size_t)(q - (char *)p);
+        memcpy(q, p, size < room ? size : room);
+        model_free(p);
+    }
+    return q;
 }
 
 void model_free(void *p)

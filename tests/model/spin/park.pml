@@ -13,6 +13,7 @@
  * What must hold, under weak fairness:
  *   woken   every wait ends, and every goroutine;
  *   refused a ready() too many is a throw (with TWICE);
+ *   no_harm a ready() too early is a throw, or it was not too early (with EARLY);
  *   and the assertions: a stack is entered only when it has been left and its sp is stored; a G is
  *   G_RUNNING only on the M that runs it; it is on the run queue once; its stack is given back
  *   when it has been left.
@@ -26,8 +27,10 @@
  * Left out: foreign threads that wait (a note is all they need), stacks that are taken over or
  * given out, several waiters woken at once.
  *
- *   TWICE    the foreign thread calls ready() twice for one park()
- *   RACE     two foreign threads call ready() at the same time for one park()
+ *   EARLY    the foreign thread calls ready() whether the goroutine has parked or not
+ *   TWICE    it calls ready() twice for one park()
+ *   RACE     two foreign threads call ready() at once for one park(): the check in make_runnable()
+ *            does not see it, and the goroutine is queued twice. READY_CAS would.
  *   BUG_...  plants one bug, which must be found; each is explained where it stands.
  */
 #ifndef NW
@@ -37,7 +40,7 @@
 #define NB 1
 #endif
 
-#if defined(TWICE) || defined(RACE)
+#if defined(EARLY) || defined(TWICE) || defined(RACE)
 #define BARE
 #define MISUSE 1
 #else
@@ -71,12 +74,14 @@ byte tokens, waiters;
 byte user[3]; /* the M on this stack, from 1 */
 bit in_park[3];
 byte waits[3];
+bit waited; /* some goroutine has been G_WAITING */
 bit thrown;
 
 #define DONE(g) (waits[g] == NW && status[g] == G_IDLE)
 
 ltl woken { <> (DONE(0) && (WAITERS == 1 || DONE(1)) && (!NB || status[GIVER] == G_IDLE)) }
 ltl refused { <> thrown }
+ltl no_harm { <> (thrown || DONE(0)) }
 
 inline pick(set, x)
 {
@@ -98,7 +103,7 @@ inline throw()
 
 inline make_runnable(g)
 {
-#ifdef READY_CAS /* a stronger check than that of the source: nobody comes in between */
+#ifdef READY_CAS /* not in the source */
     if
     :: atomic { status[g] == G_WAITING -> status[g] = G_RUNNABLE }
     :: else -> throw()
@@ -124,7 +129,7 @@ inline ready(g)
 
 inline store_waiting(g)
 {
-    atomic { assert(status[g] == G_RUNNING); status[g] = G_WAITING }
+    atomic { assert(status[g] == G_RUNNING); status[g] = G_WAITING; waited = 1 }
 }
 
 inline commit_park(g)
@@ -161,7 +166,6 @@ inline commit_park(g)
 
 /* --- switch.h ----------------------------------------------------------------------------------- */
 
-/* switch_finish(), for the goroutine that has left. */
 inline switch_finish()
 {
     if
@@ -252,8 +256,17 @@ switch_away:
         :: else
         fi
     };
-#ifdef BUG_EARLY_COMMIT /* the commit action is carried out before the stack is left */
-    switch_finish();
+#ifdef BUG_EARLY_COMMIT /* the commit action comes before the stack is left */
+    if
+    :: commit != COMMIT_END -> switch_finish()
+    :: else
+    fi;
+#endif
+#ifdef BUG_EARLY_END /* a goroutine that ends gives its stack back while it is on it */
+    if
+    :: commit == COMMIT_END -> switch_finish()
+    :: else
+    fi;
 #endif
 
 switch_to:
@@ -304,7 +317,13 @@ proctype foreign(byte n)
     do
     :: n ->
 #ifdef BARE
-        (status[0] == G_WAITING || thrown);
+#ifdef RACE
+        waited;
+#else
+#ifndef EARLY
+        status[0] == G_WAITING;
+#endif
+#endif
         ready(0);
 #ifdef TWICE
         ready(0);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * pirn_start and pirn_stop, as they are, against threads that pirn did not make: a call from such a
+ * thread meets a whole runtime or none; it is not refused while a stop may still be taken back; a stop
+ * is refused while such a thread waits; and a done after the end finds none of the goroutines that
+ * waited. foreign.c has the protocol alone.
+ */
+#include "explorer/model.h"
+
+#include <stdlib.h>
+
+#define pthread_sigmask(how, set, old) ((void)(old))
+#include "../../src/sched/init.c"
+
+/* --- the rest of the runtime: what a call may touch is one G ------------------------------------------ */
+
+ptrdiff_t m_tls_offset; /* 0: no thread is an M */
+void (*fatal_dump)(int fd);
+void (*fatal_callback)(const char *message);
+
+static struct g *slab;
+static struct p a_p;
+
+int stack_class(size_t size)
+{
+    return size ? STACK_DENSE : -EINVAL;
+}
+
+int stack_init(enum guard_kind kind)
+{
+    (void)kind;
+    slab = calloc(1, sizeof *slab);
+    return 0;
+}
+
+void g_fini(bool keep)
+{
+    CHECK(!keep && at_load(&sched.nforeign_parked, RELAXED) == 0);
+    free(slab);
+    slab = NULL;
+}
+
+uint32_t g_count(void)
+{
+    return slab->id == 0 ? 1 : 0;
+}
+
+void g_for_each(void (*fn)(struct g *, void *), void *arg)
+{
+    fn(slab, arg);
+}
+
+int p_resize(int n, struct p *mine, bool follow)
+{
+    (void)n, (void)mine, (void)follow;
+    at_store(&sched.nprocs, 1, RELAXED);
+    return 0;
+}
+
+struct p *pidle_get_locked(void)
+{
+    return &a_p;
+}
+
+void m_fini(int64_t grace, bool *left_behind)
+{
+    (void)grace;
+    *left_behind = false;
+}
+
+#define NOTHING(name, ...)                                                                         \
+    void name(__VA_ARGS__)                                                                         \
+    {                                                                                              \
+    }
+#define ZERO(type, name, ...)                                                                      \
+    type name(__VA_ARGS__)                                                                         \
+    {                                                                                              \
+        return 0;                                                                                  \
+    }
+#define NEVER(type, name, ...)                                                                     \
+    type name(__VA_ARGS__)                                                                         \
+    {                                                                                              \
+        model_fail("%s", #name);                                                                   \
+    }
+#define UNUSED __attribute__((unused))
+
+NOTHING(stack_fini, bool keep UNUSED)
+NOTHING(p_fini, bool keep UNUSED)
+NOTHING(sysmon_stop, void)
+NOTHING(factory_stop, void)
+NOTHING(debug_env_read, struct debug_env *out UNUSED)
+NOTHING(deadlock_check_locked, uint32_t mine UNUSED)
+NOTHING(wake_slow, struct p *pp UNUSED, bool only_runnext UNUSED)
+ZERO(int, sysmon_start, void)
+ZERO(int, factory_start, void)
+ZERO(int, m_start, struct p *pp UNUSED, struct g *gp UNUSED, bool spinning UNUSED)
+ZERO(int, cpu_count, void)
+ZERO(int64_t, coarse_now, void)
+ZERO(bool, stack_contains, const void *addr UNUSED)
+
+/* Of goroutines and Ms that run, and there are none. */
+NEVER(void, m_leave_for_good, struct m *mp UNUSED)
+NEVER(void, m_become_foreign, void)
+NEVER(void, dump_all, int fd UNUSED)
+NEVER(void, runq_submit, struct p *pp UNUSED, struct g *gp UNUSED, bool next UNUSED)
+NEVER(struct g *, global_turn, struct p *pp UNUSED)
+NEVER(struct g *, next_global, struct p *pp UNUSED, uint32_t max UNUSED)
+NEVER(bool, prepare_slow, struct m *mp UNUSED, struct g *gp UNUSED)
+NEVER(void, switch_rare, struct m *mp UNUSED, struct g *from UNUSED, struct g *to UNUSED)
+NEVER(struct gextra *, g_extra, struct g *gp UNUSED)
+NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UNUSED,
+      va_list ap UNUSED)
+NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
+      uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
+
+/* The word lock is one of the explorer's, on another address. */
+uint64_t word_lock_slow(at_u64 *word)
+{
+    for (;;) {
+        uint64_t w = at_load(word, RELAXED);
+        if (!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED)) {
+            return w;
+        }
+        at_pause();
+    }
+}
+
+NEVER(void, word_wake, at_u64 *word UNUSED)
+
+/* --- calls against the stop ---------------------------------------------------------------------------- */
+
+static pirn_wg wg;
+static struct note note;
+static int said, stopped;
+
+static void setup(void)
+{
+    memset(&sched, 0, sizeof sched);
+    memset(&wg, 0, sizeof wg);
+    note_clear(&note);
+    nstarts = 0;
+    said = 0;
+    stopped = 1;
+    CHECK(pirn_start() == 0);
+}
+
+static void call(void)
+{
+    CHECK(pirn_num_goroutines() <= 1);
+}
+
+static void stop(void)
+{
+    stopped = pirn_stop();
+    CHECK(stopped == 0);
+}
+
+static void stop_and_start(void)
+{
+    stop();
+    CHECK(pirn_start() == 0);
+}
+
+static void at_rest(void)
+{
+    CHECK(at_load(&sched.nforeign, RELAXED) == 0);
+    CHECK(at_load(&sched.nforeign_parked, RELAXED) == 0);
+    if (nstarts) {
+        stop();
+    }
+}
+
+MODEL(call_stop, .setup = setup, .finish = at_rest, .threads = {call, stop},
+      .preemptions = MODEL_UNBOUNDED)
+MODEL(two_calls_stop, .setup = setup, .finish = at_rest, .threads = {call, call, stop},
+      .preemptions = MODEL_UNBOUNDED)
+MODEL(call_restart, .setup = setup, .finish = at_rest, .threads = {call, stop_and_start},
+      .preemptions = MODEL_UNBOUNDED)
+MODEL(two_calls_restart, .setup = setup, .finish = at_rest, .threads = {call, call, stop_and_start},
+      .preemptions = MODEL_UNBOUNDED)
+
+/* Started twice: the first stop changes nothing, and no call is refused. */
+static void setup_twice(void)
+{
+    setup();
+    CHECK(pirn_start() == 0);
+}
+
+static void call_must_pass(void)
+{
+    CHECK(pirn_num_goroutines() == 1);
+}
+
+MODEL(counted, .setup = setup_twice, .finish = at_rest, .threads = {call_must_pass, stop},
+      .preemptions = MODEL_UNBOUNDED)
+
+/* --- a stop that is refused -------------------------------------------------------------------------------- */
+
+static void setup_parked(void)
+{
+    setup();
+    at_store(&sched.nforeign_parked, 1, RELAXED);
+}
+
+static void stop_is_refused(void)
+{
+    CHECK(pirn_stop() == -EBUSY);
+}
+
+static void wake_the_parked(void)
+{
+    foreign_ready(&note);
+    at_rest();
+}
+
+MODEL(refused, .setup = setup_parked, .finish = wake_the_parked,
+      .threads = {call_must_pass, stop_is_refused}, .preemptions = MODEL_UNBOUNDED)
+
+/* The stop may come before, while or after the thread waits; it succeeds only if it does not wait. */
+static bool no_commit(struct g *gp, void *arg)
+{
+    (void)gp, (void)arg;
+    return true;
+}
+
+static void wait_for_note(void)
+{
+    if (foreign_enter()) {
+        foreign_park(&note, no_commit, NULL);
+        CHECK(said == 1);
+    } else {
+        note_wait(&note); /* so that the other may post it in any case */
+    }
+}
+
+static at_u32 waiting;
+
+static bool tell_waker(struct g *gp, void *arg)
+{
+    (void)gp, (void)arg;
+    at_store(&waiting, 1, RELEASE);
+    return true;
+}
