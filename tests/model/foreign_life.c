@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "sched/switch.h"
+
 #define pthread_sigmask(how, set, old) ((void)(old))
 #include "../../src/sched/init.c"
 
@@ -68,6 +70,11 @@ void m_fini(int64_t grace, bool *left_behind)
     *left_behind = false;
 }
 
+void debug_env_read(struct debug_env *out)
+{
+    *out = (struct debug_env){0};
+}
+
 #define NOTHING(name, ...)                                                                         \
     void name(__VA_ARGS__)                                                                         \
     {                                                                                              \
@@ -88,7 +95,7 @@ NOTHING(stack_fini, bool keep UNUSED)
 NOTHING(p_fini, bool keep UNUSED)
 NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
-NOTHING(debug_env_read, struct debug_env *out UNUSED)
+
 NOTHING(deadlock_check_locked, uint32_t mine UNUSED)
 NOTHING(wake_slow, struct p *pp UNUSED, bool only_runnext UNUSED)
 ZERO(int, sysmon_start, void)
@@ -113,7 +120,7 @@ NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UN
 NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
       uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
 
-/* The word lock is one of the explorer's, on another address. */
+/* lock.c has the real one. */
 uint64_t word_lock_slow(at_u64 *word)
 {
     for (;;) {
@@ -141,7 +148,7 @@ static void setup(void)
     nstarts = 0;
     said = 0;
     stopped = 1;
-    CHECK(pirn_start() == 0);
+    CHECK(pirn_start(NULL) == 0);
 }
 
 static void call(void)
@@ -158,7 +165,7 @@ static void stop(void)
 static void stop_and_start(void)
 {
     stop();
-    CHECK(pirn_start() == 0);
+    CHECK(pirn_start(NULL) == 0);
 }
 
 static void at_rest(void)
@@ -183,7 +190,7 @@ MODEL(two_calls_restart, .setup = setup, .finish = at_rest, .threads = {call, ca
 static void setup_twice(void)
 {
     setup();
-    CHECK(pirn_start() == 0);
+    CHECK(pirn_start(NULL) == 0);
 }
 
 static void call_must_pass(void)
@@ -216,28 +223,73 @@ static void wake_the_parked(void)
 MODEL(refused, .setup = setup_parked, .finish = wake_the_parked,
       .threads = {call_must_pass, stop_is_refused}, .preemptions = MODEL_UNBOUNDED)
 
-/* The stop may come before, while or after the thread waits; it succeeds only if it does not wait. */
-static bool no_commit(struct g *gp, void *arg)
-{
-    (void)gp, (void)arg;
-    return true;
-}
-
-static void wait_for_note(void)
-{
-    if (foreign_enter()) {
-        foreign_park(&note, no_commit, NULL);
-        CHECK(said == 1);
-    } else {
-        note_wait(&note); /* so that the other may post it in any case */
-    }
-}
-
+/* The stop may come before, while or after a thread waits; it succeeds only if none does. */
 static at_u32 waiting;
 
-static bool tell_waker(struct g *gp, void *arg)
+static void setup_waits(void)
+{
+    setup();
+    at_store(&waiting, 0, RELAXED);
+}
+
+static bool tell(struct g *gp, void *arg)
 {
     (void)gp, (void)arg;
     at_store(&waiting, 1, RELEASE);
     return true;
 }
+
+static void waits(void)
+{
+    if (foreign_enter()) {
+        foreign_park(&note, tell, NULL);
+        CHECK(said == 1);
+    } else {
+        at_store(&waiting, 2, RELEASE);
+    }
+}
+
+static void wakes(void)
+{
+    uint32_t w;
+    while (!(w = at_load(&waiting, ACQUIRE))) {
+        at_pause();
+    }
+    if (w == 1) {
+        said = 1;
+        foreign_ready(&note);
+    }
+}
+
+static void stop_if_nobody_waits(void)
+{
+    int r = pirn_stop();
+    CHECK(r == 0 || r == -EBUSY);
+}
+
+MODEL(wait_and_stop, .setup = setup_waits, .finish = at_rest,
+      .threads = {waits, wakes, stop_if_nobody_waits}, .preemptions = MODEL_UNBOUNDED)
+
+/* --- goroutines that wait when the runtime ends -------------------------------------------------------------- */
+
+static void setup_goroutine_waits(void)
+{
+    setup();
+    pirn_wg_add(&wg, 1);
+    struct waiter *w = &slab->run.waiter;
+    w->g = slab;
+    w->object = &wg;
+    w->next = w;
+    wg.waiters_ = w;
+    wg.state_ |= 4; /* WAITERS */
+    slab->reason = WAIT_WG;
+    at_store(&slab->status, G_WAITING, RELAXED);
+}
+
+static void done(void)
+{
+    pirn_wg_done(&wg);
+}
+
+MODEL(done_and_stop, .setup = setup_goroutine_waits, .finish = at_rest, .threads = {done, stop},
+      .preemptions = MODEL_UNBOUNDED)

@@ -226,6 +226,27 @@ MODEL(factory_changes_procs, .setup = setup_factory, .threads = {factory_thread,
 MODEL(factory_is_stopped, .setup = setup_factory, .threads = {factory_thread, stops_factory},
       .preemptions = MODEL_UNBOUNDED)
 
+/* No thread can be made, but one sleeps: it gets the P. */
+static void setup_factory_fails_one_sleeps(void)
+{
+    setup_factory_fails();
+    struct m *mp = &ms[1];
+    mp->p = NULL;
+    mp->idle = true;
+    sched.midle = mp;
+    sched.nmidle = 1;
+}
+
+static void sleeper(void)
+{
+    note_wait(&ms[1].park);
+    CHECK(ms[1].nextp == &ps[0]);
+    factory_stop();
+}
+
+MODEL(factory_fails_one_sleeps, .setup = setup_factory_fails_one_sleeps, .finish = nobody_waits,
+      .threads = {factory_thread, wants_one, sleeper}, .preemptions = MODEL_UNBOUNDED, .quick = 3)
+
 /* No thread can be made: the P is idle again, and the request is off the list. */
 static void wants_in_vain(void)
 {

@@ -162,7 +162,16 @@ static void busy_thief(void)
     }
 }
 
+/* The same for a thief that was never counted as a spinner. */
+static void setup_loot_of_one_not_spinning(void)
+{
+    setup_loot();
+    at_store(&sched.nspinning, 0, RELAXED);
+    ms[1].spinning = false;
+}
+
 WAKE(thief_with_loot, setup_loot, busy_thief, m2)
+WAKE(thief_with_loot_not_spinning, setup_loot_of_one_not_spinning, busy_thief, m2)
 
 /* --- who spins finds work, and there is more: [W3] ------------------------------------------------------------- */
 
