@@ -145,6 +145,7 @@ void p_retire_g0(struct m *mp)
     mp->p = NULL;
     retire_locked(pp);
     unlock(&sched.lock);
+    /* Without it (a mutant that survives) this M would find the work itself, in m_idle. */
     wake_for(NULL);
 }
 
