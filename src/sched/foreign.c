@@ -36,6 +36,32 @@ void foreign_leave(void)
     at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
 }
 
+/*
+ * A call that can't be refused, such as a done, when there is no runtime, or one that comes to its
+ * end: it may still take goroutines off an object's list before the stop does. [F2] It counts itself,
+ * full fence, and looks at the object; the stop looks at all goroutines and objects, full fence, and
+ * waits until the count is zero, before it gives the goroutines back. If the stop saw anything that
+ * the call did, it sees the count.
+ */
+void foreign_hold(void)
+{
+    at_add(&sched.nforeign_held, 1, RELAXED);
+    at_fence(SEQ_CST); /* [F2] */
+}
+
+void foreign_release(void)
+{
+    at_add(&sched.nforeign_held, (uint32_t)-1, RELEASE); /* [F2] */
+}
+
+void foreign_drain_held(void)
+{
+    at_fence(SEQ_CST); /* [F2] */
+    while (at_load(&sched.nforeign_held, ACQUIRE)) {
+        thread_yield();
+    }
+}
+
 /* By the stop: on return no foreign call is under way, and none begins until life changes again. */
 void foreign_drain(void)
 {

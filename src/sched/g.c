@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define BATCH (PIRN_SMALL ? 2u : 64u)
-#define SLAB_FIRST ((size_t)(PIRN_SMALL ? 4 : 64) << 10)
+#define SLAB_FIRST ((size_t)(PIRN_FLAVOUR_MODEL ? 4 : 64) << 10)
 #define SLAB_MOST ((size_t)2 << 20)
 
 struct slab {

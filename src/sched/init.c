@@ -156,6 +156,7 @@ static void stop_locked(void)
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
     g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
+    foreign_drain_held();
     p_fini(left_behind);
     g_fini(left_behind);
     stack_fini(left_behind);

@@ -236,6 +236,7 @@ struct sched {
     at_u32 nallp;           /* Ps that were ever made: indices below are valid */
     at_u32 futile;          /* the last wake found nothing: idle.c */
     at_u32 nforeign;        /* foreign threads inside a short call */
+    at_u32 nforeign_held;   /* ... inside one that could not be refused */
     at_u32 nforeign_parked; /* foreign threads that wait in pirn */
     at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
     at_u64 coarse_now;      /* clock of the last look of sysmon */
@@ -446,6 +447,9 @@ void stack_metrics(pirn_metrics_v1 *out);
 bool foreign_enter(void); /* false: no runtime runs */
 void foreign_leave(void);
 void foreign_drain(void);
+void foreign_hold(void);
+void foreign_release(void);
+void foreign_drain_held(void);
 void foreign_park(struct note *note, commit_fn *commit, void *arg); /* inside enter; leaves */
 void foreign_ready(struct note *note);
 

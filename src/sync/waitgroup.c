@@ -85,15 +85,18 @@ static inline struct waiter *add(pirn_wg *wg, int n)
 
 EXPORT void pirn_wg_add(pirn_wg *wg, int n)
 {
-    /* A foreign thread must not find the goroutines gone: [F1] in foreign.c. Without a runtime
-     * there are none. */
-    bool foreign = !enter() && foreign_enter();
+    bool foreign = !enter(), entered = foreign && foreign_enter();
+    if (unlikely(foreign && !entered)) {
+        foreign_hold();
+    }
     struct waiter *first = add(wg, n);
     if (first) {
         waiter_ready_list(first);
     }
-    if (foreign) {
+    if (entered) {
         foreign_leave();
+    } else if (foreign) {
+        foreign_release();
     }
 }
 

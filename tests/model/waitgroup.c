@@ -36,6 +36,14 @@ void foreign_leave(void)
 {
 }
 
+void foreign_hold(void)
+{
+}
+
+void foreign_release(void)
+{
+}
+
 void foreign_park(struct note *note, commit_fn *commit, void *arg)
 {
     CHECK(commit(NULL, arg));
