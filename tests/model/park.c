@@ -290,22 +290,6 @@ static void setup_list(void)
 
 PARK(ready_of_a_list, setup_list, m0, m1, foreign_waits_on_list)
 
-/* Who made them ready keeps its P until they have ended: another M must be woken. */
-static void posts_list_and_waits(struct m *mp)
-{
-    posts_list(mp);
-    wait_for(0);
-    wait_for(1);
-}
-
-static void setup_list_busy(void)
-{
-    setup_list();
-    body[2] = posts_list_and_waits;
-}
-
-PARK(ready_of_a_list_wakes, setup_list_busy, m0, m1)
-
 /* --- yield: the goroutine queues behind its own back ------------------------------------------------------------------------ */
 
 static void yields(struct m *mp)
