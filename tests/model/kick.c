@@ -4,22 +4,12 @@
  * sysmon goes into its deep sleep is not lost ([S1], [S2] in sysmon.c), nor is a request to the
  * factory, nor the word to stop.
  */
-#define MACHINE_SYSMON
 #define MACHINE_FACTORY
-#include "machine.h"
+#include "machine_sysmon.h"
 
-#define pthread_join(thread, result) ((void)(thread))
 #include "../../src/sched/factory.c"
-#include "../../src/sched/sysmon.c"
 
 static at_u32 looked, served;
-
-int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
-                  bool block_signals)
-{
-    (void)out, (void)name, (void)fn, (void)arg, (void)block_signals;
-    return 0;
-}
 
 static void tell(at_u32 *word)
 {
@@ -36,17 +26,6 @@ static void wait_until_told(at_u32 *word)
 
 /* --- sysmon -------------------------------------------------------------------------------------------- */
 
-int cpu_limit_count(const struct cpu_limit *c)
-{
-    (void)c;
-    return (int)at_load(&sched.nprocs, RELAXED);
-}
-
-void cpu_limit_open(struct cpu_limit *c)
-{
-    (void)c;
-}
-
 /* Called at each look: does it see that a P runs? */
 int64_t stack_trim(int64_t now)
 {
@@ -61,14 +40,8 @@ static void setup_sysmon(void)
 {
     machine_setup(1);
     machine_idle(0);
-    memset(&sysmon, 0, sizeof sysmon);
-    sysmon_start();
+    machine_sysmon();
     at_store(&looked, 0, RELAXED);
-}
-
-static void sysmon_thread(void)
-{
-    sysmon_main(NULL);
 }
 
 static void p_starts(void)

@@ -232,6 +232,13 @@ MAYBE static void m_loop(int i)
     m_run(m_begin(i));
 }
 
+static void m_run_one(struct m *mp)
+{
+    struct g *gp = find_work(mp);
+    CHECK(prepare(mp, gp));
+    switch_to(mp, &mp->g0, gp);
+}
+
 #else
 
 MAYBE static void run_g(struct m *mp, struct g *gp)
@@ -248,28 +255,49 @@ MAYBE static void run_g(struct m *mp, struct g *gp)
     mp->curg = NULL;
 }
 
+MAYBE static void m_run_one(struct m *mp)
+{
+    run_g(mp, find_work(mp));
+}
+
 MAYBE static void m_loop(int i)
 {
     struct m *mp = m_begin(i);
-    for (struct g *gp; (gp = find_work(mp));) {
-        run_g(mp, gp);
+    for (;;) {
+        m_run_one(mp);
     }
 }
 
 #endif
 
-MAYBE static void m0(void)
-{
-    m_loop(0);
-}
-MAYBE static void m1(void)
-{
-    m_loop(1);
-}
-MAYBE static void m2(void)
-{
-    m_loop(2);
-}
+/* m1: an M. m1_once: one that keeps its P after the first G that it has run, which is enough where
+ * the others wait for that G, and leaves out all orders in which they go to sleep afterwards.
+ * m1_until: the same, after G 0 has run. m1_sleeps_once: the first time it has looked already. */
+#define M_THREADS(i)                                                                               \
+    MAYBE static void m##i(void)                                                                   \
+    {                                                                                              \
+        m_loop(i);                                                                                 \
+    }                                                                                              \
+    MAYBE static void m##i##_once(void)                                                            \
+    {                                                                                              \
+        m_run_one(m_begin(i));                                                                     \
+    }                                                                                              \
+    MAYBE static void m##i##_until(void)                                                           \
+    {                                                                                              \
+        struct m *mp = m_begin(i);                                                                 \
+        do {                                                                                       \
+            m_run_one(mp);                                                                         \
+        } while (!at_load(&ran[0], RELAXED));                                                      \
+    }                                                                                              \
+    MAYBE static void m##i##_sleeps_once(void)                                                     \
+    {                                                                                              \
+        struct m *mp = m_begin(i);                                                                 \
+        m_idle(mp);                                                                                \
+        m_run_one(mp);                                                                             \
+    }
+M_THREADS(0)
+M_THREADS(1)
+M_THREADS(2)
 
 /* A thread that pirn did not make submits G i. */
 MAYBE static void submit_foreign(int i)
@@ -281,13 +309,26 @@ MAYBE static void submit_foreign(int i)
     wake_for(NULL);
 }
 
-/* All that was submitted has run once, and the machine is at rest. */
-MAYBE static void all_ran(void)
+/* All that was submitted has run once, and nobody spins. */
+static void each_ran_once(void)
 {
     for (int i = 0; i < GS; i++) {
         CHECK(gs[i].creator == (gs[i].id == 7));
     }
     CHECK(at_load(&sched.nspinning, RELAXED) == 0);
+}
+
+/* ... and who has no work sleeps. */
+MAYBE static void all_ran(void)
+{
+    each_ran_once();
+    CHECK(at_load(&sched.npidle, RELAXED) == sched.nmidle);
+}
+
+/* ... and that is everybody. */
+MAYBE static void all_at_rest(void)
+{
+    each_ran_once();
     CHECK(at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED));
     CHECK(sched.nmidle == sched.nm);
 }

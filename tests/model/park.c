@@ -139,7 +139,7 @@ static void setup_pair_on_one(void)
 
 PARK(ready_by_foreign, setup_waiter, m0, foreign_posts)
 PARK(ready_by_foreign_two_ms, setup_waiter_two, m0, m1, foreign_posts)
-PARK(ready_by_goroutine, setup_pair, m0, m1)
+PARK(ready_by_goroutine, setup_pair, m0_once, m1)
 PARK(ready_on_one, setup_pair_on_one, m0)
 PARK(foreign_waits_for_goroutine, setup_poster, m0, foreign_waits)
 
@@ -169,7 +169,7 @@ static void setup_in_vain(void)
     runq_put_owner(&ps[0].runq, new_goroutine(0));
 }
 
-PARK(commit_says_no, setup_in_vain, m0, m1)
+PARK(commit_says_no, setup_in_vain, m0_until, m1_until)
 
 /* --- without a lock: the commit publishes the G ----------------------------------------------------------------- */
 
@@ -278,17 +278,48 @@ static void foreign_waits_on_list(void)
 
 static void setup_list(void)
 {
-    setup_slot(2);
-    machine_idle(1);
+    setup_slot(1);
     list = NULL;
-    body[0] = body[1] = wait_on_list;
-    body[2] = posts_list;
-    for (int i = 0; i < 3; i++) {
+    body[0] = wait_on_list;
+    body[1] = posts_list;
+    for (int i = 0; i < 2; i++) {
         runq_put_owner(&ps[0].runq, new_goroutine(i));
     }
 }
 
-PARK(ready_of_a_list, setup_list, m0, m1, foreign_waits_on_list)
+PARK(ready_of_a_list, setup_list, m0, foreign_waits_on_list)
+
+/* Who makes them ready is busy afterwards: another M must be woken. They are parked before they have
+ * begun. */
+static void nothing(struct m *mp)
+{
+    (void)mp;
+}
+
+static void setup_list_busy(void)
+{
+    static struct waiter waiters[2];
+    setup_slot(2);
+    machine_idle(1);
+    memset(waiters, 0, sizeof waiters);
+    for (int i = 0; i < 2; i++) {
+        body[i] = nothing;
+        waiters[i].g = new_goroutine(i);
+        at_store(&gs[i].status, G_WAITING, RELAXED);
+    }
+    list = &waiters[1];
+    list->next = &waiters[0];
+}
+
+static void busy_posts_list(void)
+{
+    set_current_m(&ms[0]);
+    posts_list(&ms[0]);
+    wait_for(0);
+    wait_for(1);
+}
+
+PARK(ready_of_a_list_wakes, setup_list_busy, busy_posts_list, m1)
 
 /* --- yield: the goroutine queues behind its own back ------------------------------------------------------------------------ */
 
@@ -304,9 +335,10 @@ static void yields(struct m *mp)
 static void setup_yield(void)
 {
     setup_slot(2);
-    body[0] = body[1] = yields;
+    body[0] = yields;
+    body[1] = nothing;
     runq_put_owner(&ps[0].runq, new_goroutine(0));
     runq_put_owner(&ps[0].runq, new_goroutine(1));
 }
 
-PARK(yield_and_steal, setup_yield, m0, m1)
+PARK(yield_and_steal, setup_yield, m0, m1_once)

@@ -42,7 +42,7 @@ static int wanted;
 
 static void resized(void)
 {
-    all_ran();
+    all_at_rest();
     CHECK(at_load(&sched.nprocs, RELAXED) == (uint32_t)wanted);
     uint32_t idle = 0;
     for (struct p *pp = sched.pidle; pp; pp = pp->link) {
@@ -52,6 +52,35 @@ static void resized(void)
         idle++;
     }
     CHECK(idle == (uint32_t)wanted);
+}
+
+/* Nothing is lost: what has not run is still in a queue, and only there. */
+static void none_lost(void)
+{
+    struct g *gp;
+    for (int i = 0; i < PS; i++) {
+        while ((gp = runq_take_next_owner(&ps[i].runq)) || (gp = runq_get_owner(&ps[i].runq))) {
+            CHECK(at_load(&ps[i].status, RELAXED) == P_RUNNING);
+            gp->creator++;
+        }
+    }
+    while ((gp = glist_get(&sched.globq.list))) {
+        gp->creator++;
+    }
+    each_ran_once();
+    CHECK(at_load(&sched.nprocs, RELAXED) == (uint32_t)wanted);
+}
+
+static void busy_shrinks(void)
+{
+    set_current_m(&ms[0]);
+    p_resize(1, &ps[0], false);
+}
+
+static void busy_shrinks_and_grows(void)
+{
+    busy_shrinks();
+    p_resize(2, &ps[0], false);
 }
 
 static void shrinks(struct m *mp)
@@ -66,22 +95,14 @@ static void grows(struct m *mp)
     wait_for(1);
 }
 
-static void shrinks_and_grows(struct m *mp)
-{
-    p_resize(1, mp->p, false);
-    p_resize(2, mp->p, false);
-}
-
 /* The other M runs, with two Gs in its ring and one in runnext. */
 static void setup_shrink(void)
 {
     machine_setup(2);
     wanted = 1;
-    body[0] = shrinks;
-    queue(0, 0);
+    queue(1, 0);
     queue(1, 1);
-    queue(1, 2);
-    runq_put_next_owner(&ps[1].runq, new_g(3));
+    runq_put_next_owner(&ps[1].runq, new_g(2));
 }
 
 static void setup_shrink_idle(void)
@@ -109,12 +130,8 @@ static void setup_grow(void)
 
 static void setup_both(void)
 {
-    machine_setup(2);
+    setup_shrink();
     wanted = 2;
-    body[0] = shrinks_and_grows;
-    queue(0, 0);
-    queue(1, 1);
-    queue(1, 2);
 }
 
 /* A P that never was before: who walks over all Ps meets it whole, or not at all. */
@@ -152,10 +169,14 @@ static void setup_foreign_shrinks(void)
     MODEL(mname, .setup = setup_, .finish = resized, .sleepers = 7, .threads = {__VA_ARGS__},      \
           .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
-RESIZE(shrink_under_work, setup_shrink, m0, m1)
+#define LOSE_NONE(mname, setup_, ...)                                                              \
+    MODEL(mname, .setup = setup_, .finish = none_lost, .sleepers = 7, .threads = {__VA_ARGS__},    \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+LOSE_NONE(shrink_under_work, setup_shrink, busy_shrinks, m1)
+LOSE_NONE(shrink_and_grow, setup_both, busy_shrinks_and_grows, m1)
 RESIZE(shrink_idle, setup_shrink_idle, m0, m1)
 RESIZE(grow_under_work, setup_grow, m0, m1)
 MODEL(grow_by_a_new_p, .setup = setup_new, .finish = resized, .sleepers = 7, .leaks = true,
       .threads = {m0, m1, foreign_grows}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
-RESIZE(shrink_and_grow, setup_both, m0, m1)
 RESIZE(shrink_by_foreign, setup_foreign_shrinks, m0, m1, foreign_shrinks)

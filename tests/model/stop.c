@@ -59,21 +59,53 @@ void foreign_ready(struct note *note)
 }
 
 /* The list has the last one first; so does m_fini. */
-static void setup(void)
+static void setup(uint32_t n)
 {
-    machine_setup(2);
+    machine_setup(n);
     memset(thread_ended, 0, sizeof thread_ended);
     joined = 0;
     sched.allm = NULL;
-    for (int i = 1; i >= 0; i--) {
+    for (int i = (int)n - 1; i >= 0; i--) {
         made[i] = malloc(sizeof(struct m));
         memset(made[i], 0, sizeof(struct m));
         made[i]->p = &ps[i];
         made[i]->all = sched.allm;
         sched.allm = made[i];
     }
+}
+
+static void setup_running(void)
+{
+    setup(1);
     body[0] = yields;
     runq_put_owner(&ps[0].runq, new_goroutine(0));
+}
+
+/* Two Ps, but one M: it spins before it sleeps. */
+static void setup_spinning(void)
+{
+    setup(1);
+    at_store(&sched.nprocs, 2, RELAXED);
+    at_store(&sched.nallp, 2, RELAXED);
+    at_store(&sched.allp[1], &ps[1], RELAXED);
+    pidle_put_locked(&ps[1]);
+}
+
+/* They know already. */
+static void setup_two(void)
+{
+    setup(2);
+    at_store(&made[0]->stop, 1, RELAXED);
+    at_store(&made[1]->stop, 1, RELAXED);
+}
+
+/* The first is about to sleep. */
+static void setup_sleeper(void)
+{
+    setup_two();
+    at_store(&made[0]->stop, 0, RELAXED);
+    pidle_put_locked(made[0]->p);
+    made[0]->p = NULL;
 }
 
 static void run_thread(int i)
@@ -102,9 +134,15 @@ static void stopper(void)
 
 static void ended(void)
 {
-    CHECK(at_load(&sched.nm_gone, RELAXED) == 2);
-    CHECK(joined == 2);
+    CHECK(at_load(&sched.nm_gone, RELAXED) == sched.nm);
+    CHECK(joined == (int)sched.nm);
 }
 
-MODEL(stop, .setup = setup, .finish = ended, .threads = {t0, t1, stopper},
-      .preemptions = MODEL_UNBOUNDED, .quick = 1)
+#define STOP(mname, setup_, ...)                                                                   \
+    MODEL(mname, .setup = setup_, .finish = ended, .threads = {stopper, __VA_ARGS__},              \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+STOP(stop_while_it_runs, setup_running, t0)
+STOP(stop_while_it_spins, setup_spinning, t0)
+STOP(stop_two, setup_two, t0, t1)
+STOP(stop_while_one_goes_to_sleep, setup_sleeper, t0, t1)

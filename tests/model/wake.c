@@ -69,18 +69,8 @@ static void setup_two_of_three_asleep(void)
     machine_idle(2);
 }
 
-/* With a busy thread there is one P that never becomes idle. */
-static void ran_all(void)
-{
-    for (int i = 0; i < GS; i++) {
-        CHECK(gs[i].creator == (gs[i].id == 7));
-    }
-    CHECK(at_load(&sched.nspinning, RELAXED) == 0);
-    CHECK(at_load(&sched.npidle, RELAXED) == sched.nmidle);
-}
-
 #define WAKE(mname, setup_, ...)                                                                   \
-    MODEL(mname, .setup = setup_, .finish = ran_all, .sleepers = 7, .threads = {__VA_ARGS__},      \
+    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 7, .threads = {__VA_ARGS__},      \
           .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* --- submitted by a goroutine ---------------------------------------------------------------------------- */
@@ -89,16 +79,30 @@ WAKE(ring_while_other_goes_to_sleep, setup_two, busy_ring, m1)
 WAKE(ring_while_other_sleeps, setup_second_asleep, busy_ring, m1)
 WAKE(next_while_other_sleeps, setup_second_asleep, busy_next, m1)
 
+/* The ring is full: half of it goes to the global queue. */
+static void setup_full(void)
+{
+    setup_two();
+    for (int i = 0; i < 4; i++) {
+        CHECK(runq_put_owner(&ps[0].runq, new_g(i)));
+    }
+}
+
 static void busy_overflows(void)
 {
     set_current_m(&ms[0]);
-    for (int i = 1; i < 6; i++) {
-        submit(i, false);
-    }
-    wait_for(1); /* among those that went to the global queue */
+    submit(4, false);
+    wait_for(0);
 }
 
-WAKE(overflow_while_other_goes_to_sleep, setup_two, busy_overflows, m1)
+static void first_ran(void)
+{
+    CHECK(gs[0].creator == 1);
+    CHECK(at_load(&sched.nspinning, RELAXED) == 0);
+}
+
+MODEL(overflow_while_other_goes_to_sleep, .setup = setup_full, .finish = first_ran, .sleepers = 3,
+      .threads = {busy_overflows, m1_until}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* The slice is over: runnext goes to the ring, behind the one that is chosen. */
 static void busy_slice(void)
@@ -115,7 +119,7 @@ static void busy_slice(void)
     wait_for(2);
 }
 
-WAKE(end_of_slice, setup_two, busy_slice, m1)
+WAKE(end_of_slice, setup_two, busy_slice, m1_once)
 
 /* --- moved from queue to queue, and in between in neither: [W3] -------------------------------------------- */
 
@@ -192,14 +196,17 @@ static void busy_spinner(void)
 
 WAKE(spinner_stops_while_other_submits, setup_spinner, busy_ring, busy_spinner, m2)
 
-/* The first that is woken waits for the second: so it must wake another. */
+/* Whoever is woken waits for the other goroutine: so it must wake another. */
 static void busy_two(void)
 {
-    set_current_m(&ms[0]);
-    submit(1, false);
-    submit(2, false);
-    wait_for(1);
+    busy_ring();
     wait_for(2);
+}
+
+static void waits_for_one(struct m *mp)
+{
+    (void)mp;
+    wait_for(1);
 }
 
 static void waits_for_two(struct m *mp)
@@ -212,10 +219,12 @@ static void setup_word(void)
 {
     setup_two_of_three_asleep();
     body[1] = waits_for_two;
+    body[2] = waits_for_one;
+    runq_put_owner(&ps[0].runq, new_g(2));
 }
 
-WAKE(word_is_passed_on, setup_word, busy_two, m1, m2)
-WAKE(one_sleeps_one_goes_to_sleep, setup_third_asleep, busy_ring, m1, m2)
+WAKE(word_is_passed_on, setup_word, busy_two, m1_once, m2_once)
+WAKE(one_sleeps_one_goes_to_sleep, setup_third_asleep, busy_ring, m1_once, m2_once)
 
 /* --- a P is passed on with what to run first ---------------------------------------------------------- */
 
@@ -259,13 +268,23 @@ static void foreign_second(void)
 }
 
 #define REST(mname, setup_, ...)                                                                   \
-    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 3, .threads = {__VA_ARGS__},      \
+    MODEL(mname, .setup = setup_, .finish = all_at_rest, .sleepers = 3, .threads = {__VA_ARGS__},      \
           .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 REST(foreign_and_one, setup_one, m0, foreign)
 REST(foreign_and_one_asleep, setup_one_asleep, m0, foreign)
-REST(foreign_and_two, setup_two, m0, m1, foreign)
 REST(foreign_and_two_asleep, setup_two_asleep, m0, m1, foreign)
 REST(foreign_and_one_of_two_asleep, setup_second_asleep, m0, m1, foreign)
 REST(two_foreign_and_one, setup_one_asleep, m0, foreign, foreign_second)
-REST(two_foreign_and_two, setup_two_asleep, m0, m1, foreign, foreign_second)
+
+static void setup_second_spins(void)
+{
+    setup_two();
+    at_store(&sched.nspinning, 1, RELAXED);
+    ms[1].spinning = true;
+}
+
+WAKE(foreign_and_two, setup_two, m0_once, m1_once, foreign)
+WAKE(foreign_and_two_go_to_sleep, setup_two, m0_sleeps_once, m1_sleeps_once, foreign)
+WAKE(foreign_and_spinner_go_to_sleep, setup_second_spins, m0_sleeps_once, m1_sleeps_once, foreign)
+WAKE(two_foreign_and_two, setup_two_asleep, m0_once, m1_once, foreign, foreign_second)

@@ -29,6 +29,7 @@
 #include "explorer/explorer.h"
 
 #define PATH_MOST 8192
+#define LOOK_AROUND 3000
 
 struct node {
     bool value;                /* else a thread */
@@ -248,7 +249,8 @@ static void note_event(int p, int node)
     for (int q = 0; q < ex.nthreads; q++) {
         deps[q] = q == p ? 0 : last_dependent(op, q);
     }
-    for (int q = 0; q < ex.nthreads; q++) {
+    /* What leads to the node that was moved on has happened before, and its races were seen then. */
+    for (int q = 0; q < ex.nthreads && depth == length; q++) {
         if (deps[q] > t->events[q]) {
             race_with(q, deps[q], p, deps);
         }
@@ -313,6 +315,12 @@ static unsigned enabled_set(void)
         set |= (unsigned)enabled(&ex.threads[i]) << i;
     }
     return set;
+}
+
+/* Nobody can go on by itself: only a deadline can end this. */
+bool all_wait(void)
+{
+    return enabled_set() == 0;
 }
 
 static bool is_end(void)
@@ -607,11 +615,35 @@ static void execution(void)
     }
 }
 
+/* Random executions, until they show no more locations that are shared: each that is found later
+ * lets the search begin anew. */
+static void look_around(void)
+{
+    for (int i = 0, known = ex.nshared; i < LOOK_AROUND; i++) {
+        ex.strategy = i % 2 ? RANDOM : PCT;
+        execution();
+        if (ex.nshared != known) {
+            known = ex.nshared;
+            i = 0;
+        }
+    }
+    ex.strategy = DFS;
+}
+
+static void search_anew(void)
+{
+    outcomes_forget();
+    ex.executions = ex.pruned = ex.operations = 0;
+    length = 0;
+}
+
 /* Until everything has been tried, or progress() ends it. */
 void explore(void)
 {
-    ex.executions = ex.pruned = ex.operations = 0;
-    length = 0;
+    if (ex.strategy == DFS && !ex.model->finds_a_bug) {
+        look_around();
+    }
+    search_anew();
     for (uint64_t i = 0;; i++) {
         execution();
         if (ex.strategy == REPLAY) {
@@ -619,11 +651,8 @@ void explore(void)
         }
         if (ex.strategy == DFS) {
             if (ex.end == END_RESTART) {
-                length = 0;
-                ex.executions = ex.pruned = ex.operations = 0;
-                continue;
-            }
-            if (!backtrack()) {
+                search_anew();
+            } else if (!backtrack()) {
                 return;
             }
         }

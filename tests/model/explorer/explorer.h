@@ -105,6 +105,7 @@ struct explorer {
     uint8_t fresh[NT]; /* ... but for loads of stores from this one on */
     /* the search */
     uint64_t executions, pruned, operations;
+    int nshared; /* locations that are known to be shared */
     uint64_t rand;
 };
 extern struct explorer ex;
@@ -114,6 +115,7 @@ void point(void);
 int choose(int n);                  /* of n possibilities */
 int choose_value(int n, int tried); /* the same, logged for the replay */
 void explore(void);
+bool all_wait(void);
 void events_join(uint16_t *a, const uint16_t *b);
 void event_after(const uint16_t *before);
 void event_saw(const struct msg *m);
@@ -154,6 +156,7 @@ extern bool report_no_trace;
 
 /* main.c */
 double seconds_now(void);
+void outcomes_forget(void);
 bool progress(double fraction); /* false: stop here */
 
 #endif

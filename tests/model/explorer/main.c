@@ -48,6 +48,11 @@ double seconds_now(void)
 static char seen[OUTCOMES][OUTCOME_SIZE]; /* sorted */
 static int nseen;
 
+void outcomes_forget(void)
+{
+    nseen = 0;
+}
+
 void model_outcome(const char *format, ...)
 {
     char text[OUTCOME_SIZE];
@@ -164,7 +169,6 @@ static bool run_here(struct model *m)
         ex.bound = atoi(opt.bound); /* "all" is no number */
         ex.bound = ex.bound || *opt.bound == '0' ? ex.bound : MODEL_UNBOUNDED;
     }
-    nseen = 0;
     began = last_shown = seconds_now();
     explore();
     if (ex.strategy == REPLAY) {

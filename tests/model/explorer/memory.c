@@ -74,6 +74,7 @@ static bool is_shared(const volatile void *addr, bool add)
     }
     if (add) {
         shared[h] = addr;
+        ex.nshared++;
     }
     return false;
 }
@@ -481,6 +482,15 @@ static void futex_meet(struct thread *t, struct loc *l)
     join_locs(l->view.loc, t->cur.loc);
 }
 
+/* While all waited for a deadline time has passed, in which every store reaches everybody. Nothing
+ * that is not atomic is ordered by that. */
+static void see_the_newest(struct thread *t)
+{
+    for (int i = 0; i < ex.nloc; i++) {
+        t->cur.loc[i] = (uint8_t)(ex.locs[i].n - 1);
+    }
+}
+
 bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
 {
     struct thread *t = &ex.threads[ex.cur];
@@ -511,6 +521,9 @@ bool model_futex_wait(const volatile void *addr, uint32_t value, bool limit)
     t->spins = 0;
     bool timed_out = false;
     if (!t->woken) { /* by its deadline, or for no reason */
+        if (all_wait()) {
+            see_the_newest(t);
+        }
         log_thread(ex.cur);
         bool spurious = t->spurious < ex.model->spurious;
         timed_out = limit && (!spurious || choose_value(2, 2) == 0);

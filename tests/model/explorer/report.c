@@ -63,7 +63,13 @@ int replay_value(void)
 
 int replay_thread(void)
 {
-    return steps_log.at < steps_log.n ? steps_log.what[steps_log.at] : -1;
+    if (steps_log.at == steps_log.n) {
+        return -1;
+    }
+    if (steps_log.what[steps_log.at] >= ex.nthreads) {
+        model_fail("the replay string does not fit this model");
+    }
+    return steps_log.what[steps_log.at];
 }
 
 void replay_parse(const char *s)
