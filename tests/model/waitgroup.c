@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Wait groups: a wait returns when the count is zero and not before, with everything seen that was
- * done before the dones; every waiter is woken; and the group may be freed as soon as all waits on
- * it have returned, while the done that ended them is still under way. Goroutines appear as wait
- * records: they are made ready exactly once.
- *
- * The waiters are threads that pirn did not make. So that three of them can be explored, what
- * surrounds their calls is left out here, and who finds the word lock held spins; with all that, but
- * fewer threads: waitgroup_foreign.c.
+ * Wait groups, without what surrounds the calls of foreign threads; and who finds the word lock held
+ * spins. See waitgroup.h.
  */
 #include "waitgroup.h"
 
@@ -55,29 +49,42 @@ void foreign_ready(struct note *note)
     note_post(note);
 }
 
-MODEL(done_wait, .setup = one_done, .finish = at_rest, .threads = {done, wait}, .spurious = 2,
-      .preemptions = MODEL_UNBOUNDED)
+/* --- two wait ------------------------------------------------------------------------------------------- */
 
-MODEL(two_done, .setup = two_dones, .finish = at_rest, .threads = {done, done, wait},
-      .preemptions = MODEL_UNBOUNDED)
+static void one_done_two_waits(void)
+{
+    begin(1, 2);
+}
 
-MODEL(two_wait, .setup = one_done_two_waits, .finish = at_rest, .threads = {done, wait, wait},
-      .preemptions = MODEL_UNBOUNDED)
+WAITGROUP(two_wait, one_done_two_waits, at_rest, done, wait, wait)
 
-MODEL(two_two, .setup = two_dones_two_waits, .finish = at_rest, .threads = {done, done, wait, wait},
-      .preemptions = 3)
+/* --- used again after the wait ---------------------------------------------------------------------------- */
 
-MODEL(add_wait, .setup = one_done, .finish = at_rest, .threads = {add_and_done_twice, wait},
-      .preemptions = MODEL_UNBOUNDED)
+static at_u32 round2;
 
-MODEL(add_done_wait, .setup = two_dones, .finish = at_rest,
-      .threads = {add_and_done_twice, done, wait}, .preemptions = 3)
+static void again(void)
+{
+    one_done();
+    at_store(&round2, 0, RELAXED);
+}
 
-MODEL(reuse, .setup = again, .finish = at_rest, .threads = {done, done_in_round_two, wait_add_wait},
-      .preemptions = MODEL_UNBOUNDED)
+static void wait_add_wait(void)
+{
+    pirn_wg_wait(wg);
+    check_work();
+    pirn_wg_add(wg, 1);
+    at_store(&round2, 1, RELEASE);
+    pirn_wg_wait(wg);
+    CHECK(work[1] == 1);
+    free(wg);
+}
 
-MODEL(two_done_g, .setup = two_dones_one_g, .finish = all_runnable_and_free,
-      .threads = {done, done}, .preemptions = MODEL_UNBOUNDED)
+static void done_in_round_two(void)
+{
+    while (!at_load(&round2, ACQUIRE)) {
+        at_pause();
+    }
+    done();
+}
 
-MODEL(done_wait_and_gs, .setup = one_done_two_gs, .finish = all_runnable, .threads = {done, wait},
-      .preemptions = MODEL_UNBOUNDED)
+WAITGROUP(reuse, again, at_rest, done, done_in_round_two, wait_add_wait)

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the models of wait groups share: the threads, and the rest of the runtime. */
+/*
+ * Models of wait groups: a wait returns when the count is zero and not before, with everything seen
+ * that was done before the dones; every waiter is woken; and the group may be freed as soon as all
+ * waits on it have returned, while the done that ended them is still under way. Goroutines appear as
+ * wait records: they are made ready exactly once.
+ *
+ * The waiters are threads that pirn did not make. waitgroup_foreign.c has all that surrounds their
+ * calls; waitgroup.c leaves that out, for larger models.
+ */
 #ifndef TESTS_MODEL_WAITGROUP_H
 #define TESTS_MODEL_WAITGROUP_H
 
@@ -8,8 +16,6 @@
 #include <stdlib.h>
 
 #include "sched/switch.h"
-
-#pragma GCC diagnostic ignored "-Wunused-function" /* each file uses some */
 
 static pirn_wg *wg;
 static int work[MODEL_THREADS];
@@ -93,14 +99,6 @@ static void two_dones(void)
 {
     begin(2, 1);
 }
-static void one_done_two_waits(void)
-{
-    begin(1, 2);
-}
-static void two_dones_two_waits(void)
-{
-    begin(2, 2);
-}
 
 static void at_rest(void)
 {
@@ -139,35 +137,6 @@ static void add_and_done_twice(void)
     pirn_wg_add(wg, 1);
     pirn_wg_done(wg);
     pirn_wg_done(wg);
-}
-
-/* --- used again after the wait ---------------------------------------------------------------------------- */
-
-static at_u32 round2;
-
-static void again(void)
-{
-    one_done();
-    at_store(&round2, 0, RELAXED);
-}
-
-static void wait_add_wait(void)
-{
-    pirn_wg_wait(wg);
-    check_work();
-    pirn_wg_add(wg, 1);
-    at_store(&round2, 1, RELEASE);
-    pirn_wg_wait(wg);
-    CHECK(work[1] == 1);
-    free(wg);
-}
-
-static void done_in_round_two(void)
-{
-    while (!at_load(&round2, ACQUIRE)) {
-        at_pause();
-    }
-    done();
 }
 
 /* --- goroutines that wait ---------------------------------------------------------------------------------- */
@@ -217,5 +186,17 @@ static void all_runnable_and_free(void)
     all_runnable();
     free(wg);
 }
+
+#define WAITGROUP(mname, setup_, finish_, ...)                                                     \
+    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {__VA_ARGS__},                     \
+          .preemptions = MODEL_UNBOUNDED)
+
+MODEL(done_wait, .setup = one_done, .finish = at_rest, .threads = {done, wait}, .spurious = 2,
+      .preemptions = MODEL_UNBOUNDED)
+WAITGROUP(two_done, two_dones, at_rest, done, done, wait)
+WAITGROUP(add_wait, one_done, at_rest, add_and_done_twice, wait)
+WAITGROUP(add_done_wait, two_dones, at_rest, add_and_done_twice, done, wait)
+WAITGROUP(two_done_g, two_dones_one_g, all_runnable_and_free, done, done)
+WAITGROUP(done_wait_and_gs, one_done_two_gs, all_runnable, done, wait)
 
 #endif
