@@ -26,7 +26,7 @@ QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 SANITIZER_ENV = {
     'UBSAN_OPTIONS': 'print_stacktrace=1',
     'ASAN_OPTIONS': 'detect_stack_use_after_return=0',
-    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1',
+    'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0',
 }
 
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Sleeping and waking threads. */
+/*
+ * Sleeping and waking threads. errno is left alone: locks are taken and goroutines woken in calls that
+ * promise it.
+ */
 #include <errno.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -19,13 +22,18 @@ bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
         t.tv_nsec = deadline % 1000000000;
         limit = &t;
     }
+    int saved_errno = errno;
     /* WAIT_BITSET, because it takes an absolute time on the monotonic clock. */
     long r = syscall(SYS_futex, &word->v, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL,
                      FUTEX_BITSET_MATCH_ANY);
-    return !(r < 0 && errno == ETIMEDOUT);
+    bool timed_out = r < 0 && errno == ETIMEDOUT;
+    errno = saved_errno;
+    return !timed_out;
 }
 
 void futex_wake(const at_u32 *word, int n)
 {
+    int saved_errno = errno;
     syscall(SYS_futex, &word->v, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+    errno = saved_errno;
 }

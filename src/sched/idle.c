@@ -34,8 +34,6 @@
  */
 #include "sched/sched.h"
 
-#include <errno.h>
-
 /* --- the lists, under sched.lock --------------------------------------------------------------- */
 
 void pidle_put_locked(struct p *pp)
@@ -110,7 +108,6 @@ static struct m *give_locked(struct p *pp, struct g *gp, bool spinning)
 /* pp is the waker's own, for its counters, or NULL. */
 COLD void wake_one(struct p *pp)
 {
-    int saved_errno = errno; /* pirn_go and pirn_wg_done promise to leave it alone */
     uint32_t none = 0;
     if (!at_cas(&sched.nspinning, &none, 1, RELAXED, RELAXED)) {
         return;
@@ -136,7 +133,6 @@ COLD void wake_one(struct p *pp)
     if (mp) {
         note_post(&mp->park);
     }
-    errno = saved_errno;
 }
 
 /* While such wakes find nothing there is one for each look of sysmon, every 10 ms. */

@@ -14,6 +14,7 @@ mutate.py --planted                                         the planted bugs, wh
 import argparse
 import concurrent.futures
 import os
+import queue
 import re
 import shutil
 import subprocess
@@ -106,6 +107,23 @@ def models_of(program):
     return out.stdout.split()
 
 
+def programs_with(build):
+    """Of each file in src/ the names of the programs that it is compiled into, from ninja's log."""
+    out = subprocess.run(['ninja', '-C', build, '-t', 'deps'], stdout=subprocess.PIPE, text=True,
+                         check=True).stdout
+    found, name = {}, None
+    for line in out.splitlines():
+        if m := re.match(r'tests/model/model-(\w+)\.p/', line):
+            name = m[1]
+        elif m := re.match(r'\s+.*?(src/\S+)$', line):
+            found.setdefault(m[1], set()).add(name)
+        elif not line.startswith(' '):
+            name = None
+    for names in found.values():
+        names -= {None, 'fuzz', 'litmus'}
+    return found
+
+
 def weaker(kind, order):
     """One step down; for a fence: none at all."""
     if kind == 'fence':
@@ -155,23 +173,30 @@ def source_mutants(files):
     return found
 
 
-def kill(mutant, build, seconds, only=''):
-    """The model that fails, or None."""
+def kill(mutant, build, seconds, only):
+    """The model that fails, or None. First the programs where it is likely, and a short look at each
+    model before a long one."""
     weaken = ['--weaken', mutant.weaken] if mutant.weaken else []
     stem = Path(mutant.file).stem
-    order = sorted(model_programs(build), key=lambda p: (p.name != f'model-{HOME.get(stem, stem)}'))
-    for program in order:
-        if only and program.name != f'model-{only}':
-            continue
+    names = sorted(only, key=lambda name: (name != HOME.get(stem, stem), name))
+    todo = []
+    for name in names:
+        program = build / f'tests/model/model-{name}'
         if weaken:
             sites = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True).stdout
             if mutant.weaken.split('=')[0] not in sites:
                 continue
-        for model in models_of(program):
-            cmd = [program, '--model', model, '--seconds', str(seconds), '--no-trace', *weaken]
+        todo += [(program, model) for model in models_of(program)]
+    for limit in (seconds / 16, seconds):
+        unfinished = []
+        for program, model in todo:
+            cmd = [program, '--model', model, '--seconds', str(limit), '--no-trace', *weaken]
             p = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if p.returncode:
                 return f'{program.name[6:]}/{model}'
+            if '(not all)' in p.stdout:
+                unfinished.append((program, model))
+        todo = unfinished
     return None
 
 
@@ -186,12 +211,12 @@ class Tree:
         subprocess.run(['meson', 'setup', self.build, '-Dflavour=model'], cwd=self.dir, check=True,
                        stdout=subprocess.DEVNULL)
 
-    def make(self, only=''):
-        target = [f'tests/model/model-{only}'] if only else []
-        return subprocess.run(['ninja', '--quiet', '-C', self.build, *target], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.DEVNULL).returncode == 0
+    def make(self, only):
+        targets = [f'tests/model/model-{name}' for name in only]
+        return subprocess.run(['ninja', '--quiet', '-j1', '-C', self.build, *targets],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
-    def kill(self, edits, seconds, only=''):
+    def kill(self, edits, seconds, only):
         kept = {}
         for file, old, new in edits:
             path = self.dir / file
@@ -226,7 +251,7 @@ def planted(seconds):
     tree, failed = Tree(), 0
     try:
         for name, (program, *edits) in PLANTED.items():
-            killer = tree.kill(edits, seconds, program)
+            killer = tree.kill(edits, seconds, [program])
             print(f'{"found by " + killer if killer else "NOT FOUND":40} {name}', flush=True)
             failed += killer is None or killer == 'the compiler'
     finally:
@@ -261,22 +286,29 @@ def main():
     if args.planted:
         return planted(args.seconds)
     start = time.monotonic()
-    orders = order_mutants(args.build)
-    mutants = orders + ([] if args.orders else source_mutants({m.file for m in orders}))
+    where = programs_with(args.build)
+    mutants = order_mutants(args.build)
+    if not args.orders:
+        mutants += source_mutants(file for file in where if where[file])
     mutants = [m for m in mutants if re.search(args.filter, f'{m.file}:{m.line} {m.name}')]
     mutants.sort(key=lambda m: (m.file, m.line))
-    tree = Tree() if any(m.edits for m in mutants) else None
+    trees = queue.SimpleQueue()
+    made = [Tree() for _ in range(args.jobs)] if any(m.edits for m in mutants) else []
+    for tree in made:
+        trees.put(tree)
+
+    def judge(m):
+        if m.weaken:
+            m.killer = kill(m, args.build, args.seconds, where[m.file])
+        else:
+            tree = trees.get()
+            m.killer = tree.kill(m.edits, args.seconds, where[m.file])
+            trees.put(tree)
+        print(f'{m.killer or "SURVIVES":40} {m.file}:{m.line} {m.name}', flush=True)
+
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
-        jobs = {pool.submit(kill, m, args.build, args.seconds): m for m in mutants if m.weaken}
-        for m in mutants: # one tree, so one at a time
-            if m.edits:
-                m.killer = tree.kill(m.edits, args.seconds)
-                print(f'{m.killer or "SURVIVES":40} {m.file}:{m.line} {m.name}', flush=True)
-        for job in concurrent.futures.as_completed(jobs):
-            m = jobs[job]
-            m.killer = job.result()
-            print(f'{m.killer or "SURVIVES":40} {m.file}:{m.line} {m.name}', flush=True)
-    if tree:
+        list(pool.map(judge, mutants))
+    for tree in made:
         tree.remove()
     killed = sum(m.killer is not None for m in mutants)
     silent = [m for m in mutants if not m.killer and not explained(m)]

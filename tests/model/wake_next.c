@@ -43,10 +43,32 @@ static void setup_futile(void)
     ps[0].woke_at = coarse_now(); /* this tick has had its wake already */
 }
 
-#define NEXT(mname, setup_, thief)                                                                 \
-    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 7,                                \
-          .threads = {busy, thief, sysmon_thread}, .preemptions = MODEL_UNBOUNDED, .quick = 2)
+#define NEXT(mname, setup_, ...)                                                                   \
+    MODEL(mname, .setup = setup_, .finish = all_ran, .sleepers = 7, .threads = {__VA_ARGS__},      \
+          .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
-NEXT(next_other_sleeps, setup_asleep, m1_once)
-NEXT(next_other_sleeps_futile, setup_futile, m1_once)
-NEXT(next_other_goes_to_sleep, setup, m1_sleeps_once)
+NEXT(next_other_sleeps, setup_asleep, busy, m1_once, sysmon_thread)
+NEXT(next_other_sleeps_futile, setup_futile, busy, m1_once, sysmon_thread)
+
+/* The owner was busy before already. */
+static void stops_sysmon(struct m *mp)
+{
+    (void)mp;
+    sysmon_stop();
+}
+
+static void setup_there(void)
+{
+    setup();
+    body[1] = stops_sysmon;
+    runq_put_next_owner(&ps[0].runq, new_g(1));
+}
+
+static void setup_there_futile(void)
+{
+    setup_there();
+    at_store(&sched.futile, 1, RELAXED);
+}
+
+NEXT(next_while_other_goes_to_sleep, setup_there, m1_once, sysmon_thread)
+NEXT(next_while_other_goes_to_sleep_futile, setup_there_futile, m1_sleeps_once, sysmon_thread)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime's own locks and notes, between plain threads. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -113,6 +114,16 @@ TEST(post_before_wait)
     CHECK(note_wait_until(&n, now_ns() - 1)); /* posted, though the time is over */
     note_clear(&n);
     CHECK(!note_wait_until(&n, now_ns() - 1));
+}
+
+TEST(futexes_leave_errno_alone)
+{
+    at_u32 word = {1};
+    errno = EXDEV;
+    CHECK(futex_wait(&word, 0, INT64_MAX)); /* EAGAIN */
+    CHECK_EQ(errno, EXDEV);
+    CHECK(!futex_wait(&word, 1, 0)); /* ETIMEDOUT */
+    CHECK_EQ(errno, EXDEV);
 }
 
 TEST(wait_times_out)
