@@ -118,11 +118,11 @@ TEST(post_before_wait)
 
 TEST(futexes_leave_errno_alone)
 {
-    at_u32 word = {1};
+    at_u32 one = {1};
     errno = EXDEV;
-    CHECK(futex_wait(&word, 0, INT64_MAX)); /* EAGAIN */
+    CHECK(futex_wait(&one, 0, INT64_MAX)); /* EAGAIN */
     CHECK_EQ(errno, EXDEV);
-    CHECK(!futex_wait(&word, 1, 0)); /* ETIMEDOUT */
+    CHECK(!futex_wait(&one, 1, 0)); /* ETIMEDOUT */
     CHECK_EQ(errno, EXDEV);
 }
 
