@@ -22,7 +22,7 @@ bool foreign_enter(void)
             if (likely(life == LIFE_RUNNING)) {
                 return true;
             }
-            at_add(&sched.nforeign, (uint32_t)-1, RELEASE);
+            at_add(&sched.nforeign, (uint32_t)-1, RELAXED); /* it has touched nothing */
         }
         if (life != LIFE_DRAINING) {
             return false;
@@ -51,7 +51,9 @@ void foreign_hold(void)
 
 void foreign_release(void)
 {
-    at_add(&sched.nforeign_held, (uint32_t)-1, RELEASE); /* [F2] */
+    /* [F2]. The mutant RELAXED survives: who touched a goroutine has been through a fence in
+     * wake_for since. */
+    at_add(&sched.nforeign_held, (uint32_t)-1, RELEASE);
 }
 
 void foreign_drain_held(void)

@@ -133,7 +133,7 @@ static int start_locked(const pirn_config *given)
         return err;
     }
     at_store(&sched.follow_cpus, procs == 0, RELAXED);
-    at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
+    at_store(&sched.life, LIFE_RUNNING, RELEASE);
     return 0;
 }
 
@@ -151,7 +151,7 @@ static void forget_waiter(struct g *gp, void *arg)
 static void stop_locked(void)
 {
     bool left_behind;
-    at_store(&sched.life, LIFE_STOPPING, SEQ_CST);
+    at_store(&sched.life, LIFE_STOPPING, RELAXED);
     factory_stop();
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
@@ -210,7 +210,7 @@ EXPORT int pirn_stop(void)
     if (nstarts == 1) {
         foreign_drain();
         if (at_load(&sched.nforeign_parked, RELAXED)) {
-            at_store(&sched.life, LIFE_RUNNING, SEQ_CST);
+            at_store(&sched.life, LIFE_RUNNING, RELEASE);
             err = -EBUSY;
         } else {
             stop_locked();

@@ -173,21 +173,21 @@ LITMUS(blind_load_buffering, two, "00 01 10", lb_0, lb_1) /* C11 has 11 too */
 
 /* --- mistakes that it must find ---------------------------------------------------------------------- */
 
-#define BUG(mname, ...)                                                                            \
-    MODEL(bug_##mname, .setup = setup, .finds_a_bug = true, .preemptions = MODEL_UNBOUNDED,        \
+#define BUG(mname, message, ...)                                                                   \
+    MODEL(bug_##mname, .setup = setup, .finds = message, .preemptions = MODEL_UNBOUNDED,           \
           .threads = {__VA_ARGS__})
 
 T(race_w, data = 1; at_store(&y, 1, RELAXED);)
 T(
     race_r, if (GET(y, ACQUIRE)) { r[0] = data; })
-BUG(data_race, race_w, race_r)
+BUG(data_race, "data race", race_w, race_r)
 
 T(plain_w, data = 1; at_store(&y, 1, RELEASE);)
 MODEL(no_data_race, .setup = setup, .preemptions = MODEL_UNBOUNDED, .threads = {plain_w, race_r})
 
 T(sc_no_hb_w, data = 1; at_fence(SEQ_CST); at_load(&y, RELAXED);)
 T(sc_no_hb_r, at_fence(SEQ_CST); at_load(&y, RELAXED); r[0] = data;)
-BUG(fences_alone_order_no_data, sc_no_hb_w, sc_no_hb_r)
+BUG(fences_alone_order_no_data, "data race", sc_no_hb_w, sc_no_hb_r)
 
 static void setup_heap(void)
 {
@@ -198,24 +198,24 @@ static void setup_heap(void)
 T(free_it, at_store(&y, 1, RELAXED); free(heap);)
 T(
     use_it, if (!GET(y, RELAXED)) { *heap = 1; })
-MODEL(bug_use_after_free, .setup = setup_heap, .finds_a_bug = true, .threads = {free_it, use_it},
+MODEL(bug_use_after_free, .setup = setup_heap, .finds = "which has been freed", .threads = {free_it, use_it},
       .preemptions = MODEL_UNBOUNDED)
 T(
     free_too, if (at_xchg(&y, 1, ACQ_REL) < 2) { free(heap); })
-MODEL(bug_double_free, .setup = setup_heap, .finds_a_bug = true, .threads = {free_too, free_too},
+MODEL(bug_double_free, .setup = setup_heap, .finds = "for the second time", .threads = {free_too, free_too},
       .preemptions = MODEL_UNBOUNDED)
 T(
     free_once, if (at_xchg(&y, 1, ACQ_REL) == 1) { free(heap); })
 MODEL(free_by_the_last, .setup = setup_heap, .threads = {free_once, free_once},
       .preemptions = MODEL_UNBOUNDED)
-MODEL(bug_leak, .setup = setup_heap, .finds_a_bug = true, .threads = {add_0, add_0},
+MODEL(bug_leak, .setup = setup_heap, .finds = "leak", .threads = {add_0, add_0},
       .preemptions = MODEL_UNBOUNDED)
 
 T(lock_xy, model_lock(&x); at_add(&z, 1, RELAXED); model_lock(&y); model_unlock(&y);
   model_unlock(&x);)
 T(lock_yx, model_lock(&y); at_add(&z, 1, RELAXED); model_lock(&x); model_unlock(&x);
   model_unlock(&y);)
-BUG(deadlock, lock_xy, lock_yx)
+BUG(deadlock, "deadlock", lock_xy, lock_yx)
 MODEL(lock_order, .setup = setup, .threads = {lock_xy, lock_xy, lock_xy},
       .preemptions = MODEL_UNBOUNDED)
 
@@ -232,7 +232,7 @@ T(
 T(spin_set, data = 1; at_store(&x, 1, RELEASE);)
 MODEL(spin, .setup = setup, .preemptions = MODEL_UNBOUNDED, .threads = {spin_until, spin_set})
 T(add_z, at_add(&z, 1, RELAXED);)
-BUG(spin_for_ever, spin_until, add_z, add_z)
+BUG(spin_for_ever, "spins for ever", spin_until, add_z, add_z)
 
 /* --- sleeping ---------------------------------------------------------------------------------------- */
 
@@ -244,11 +244,11 @@ MODEL(futex_spurious, .setup = setup, .spurious = 2, .preemptions = MODEL_UNBOUN
       .threads = {sleep_until, sleep_end})
 T(
     sleep_once, if (!GET(x, ACQUIRE)) { model_futex_wait(&x, 0, false); } CHECK(GET(x, ACQUIRE));)
-MODEL(bug_spurious_wake, .setup = setup, .spurious = 1, .finds_a_bug = true,
+MODEL(bug_spurious_wake, .setup = setup, .spurious = 1, .finds = "litmus.c:",
       .preemptions = MODEL_UNBOUNDED, .threads = {sleep_once, sleep_end})
 T(sleep_end_early, model_futex_wake(&x, 1); at_store(&x, 1, RELEASE);)
-BUG(lost_wake, sleep_until, sleep_end_early)
-BUG(one_wake_for_two, sleep_until, sleep_until, sleep_end)
+BUG(lost_wake, "deadlock", sleep_until, sleep_end_early)
+BUG(one_wake_for_two, "deadlock", sleep_until, sleep_until, sleep_end)
 T(sleep_limit, r[0] = model_futex_wait(&x, 0, true);)
 LITMUS(futex_time_out, two, "00", sleep_limit)
 
@@ -334,7 +334,7 @@ T(
 RACE_FREE(sequence_orders_data, hand_over, pass_on, take_over)
 T(
     pass_by_store, if (GET(y, RELAXED) == 1) { at_store(&y, 2, RELAXED); })
-BUG(sequence_ends_at_relaxed_store, hand_over, pass_by_store, take_over)
+BUG(sequence_ends_at_relaxed_store, "data race", hand_over, pass_by_store, take_over)
 
 T(hand_over_fence, data = 1; at_fence(RELEASE); at_add(&y, 1, RELAXED);)
 T(
@@ -353,21 +353,21 @@ RACE_FREE(lock_orders_data, hand_by_lock, take_by_lock)
 T(sc_hand_over, data = 1; at_fence(SEQ_CST); at_store(&y, 1, RELAXED);)
 T(
     sc_take_over, if (GET(y, RELAXED)) { r[0] = data; })
-BUG(fence_on_one_side, sc_hand_over, sc_take_over)
+BUG(fence_on_one_side, "data race", sc_hand_over, sc_take_over)
 T(wake_hands_over, data = 1; at_store(&y, 1, RELAXED); model_futex_wake(&y, 1);)
 T(
     wait_takes_over, while (!GET(y, RELAXED)) { model_futex_wait(&y, 0, false); } r[0] = data;)
-BUG(futex_orders_no_data, wake_hands_over, wait_takes_over)
+BUG(futex_orders_no_data, "data race", wake_hands_over, wait_takes_over)
 
 /* A CAS that fails is no write: it may meet a plain read. */
 T(fails_to_write, uint32_t e = 1; at_cas(&x, &e, 2, RELAXED, RELAXED);)
 T(reads_plainly, r[0] = (int)x.v;)
 RACE_FREE(failed_cas_is_no_write, fails_to_write, reads_plainly)
 T(writes, at_xchg(&x, 2, RELAXED);)
-BUG(write_meets_plain_read, writes, reads_plainly)
+BUG(write_meets_plain_read, "data race", writes, reads_plainly)
 
 T(writes_futex, x.v = 1;)
-BUG(futex_wait_reads, writes_futex, sleep_limit)
+BUG(futex_wait_reads, "data race", writes_futex, sleep_limit)
 
 /* Of different sizes: what counts is the bytes. */
 static uint32_t halves[2];
@@ -377,17 +377,17 @@ static struct {
 T(clears_both, memset(halves, 0, sizeof halves);)
 T(writes_second, halves[1] = 1;)
 T(writes_byte, ((volatile char *)halves)[3] = 1;)
-BUG(clears_what_is_written, clears_both, writes_second)
-BUG(byte_of_a_word, clears_both, writes_byte)
+BUG(clears_what_is_written, "data race", clears_both, writes_second)
+BUG(byte_of_a_word, "data race", clears_both, writes_byte)
 RACE_FREE(neighbours, writes_second, writes_byte)
 T(clears_atomics, at_store(&words.second, 5, RELAXED); memset(&words, 0, sizeof words);
   CHECK(!at_load(&words.second, RELAXED));)
 RACE_FREE(cleared_atomics, clears_atomics)
 T(clears_late, memset(&words, 0, sizeof words);)
 T(loads_second, at_load(&words.second, RELAXED);)
-BUG(clears_what_is_loaded, clears_late, loads_second)
+BUG(clears_what_is_loaded, "data race", clears_late, loads_second)
 
 T(lock_late, model_lock(heap); model_unlock(heap);)
 T(free_early, free(heap);)
-MODEL(bug_lock_in_freed, .setup = setup_heap, .finds_a_bug = true,
+MODEL(bug_lock_in_freed, .setup = setup_heap, .finds = "frees",
       .threads = {lock_late, free_early}, .preemptions = MODEL_UNBOUNDED)

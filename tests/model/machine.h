@@ -309,13 +309,23 @@ MAYBE static void submit_foreign(int i)
     wake_for(NULL);
 }
 
-/* All that was submitted has run once, and nobody spins. */
+/* All that was submitted has run once, nobody spins, and the idle lists are whole. */
 static void each_ran_once(void)
 {
     for (int i = 0; i < GS; i++) {
         CHECK(gs[i].creator == (gs[i].id == 7));
     }
     CHECK(at_load(&sched.nspinning, RELAXED) == 0);
+    uint32_t n = 0, k = 0;
+    for (struct m *mp = sched.midle; mp; mp = mp->idle_next) {
+        CHECK(mp->idle && !mp->p);
+        n++;
+    }
+    for (struct p *pp = sched.pidle; pp; pp = pp->link) {
+        CHECK(at_load(&pp->status, RELAXED) == P_IDLE);
+        k++;
+    }
+    CHECK(n == sched.nmidle && k == at_load(&sched.npidle, RELAXED));
 }
 
 /* ... and who has no work sleeps. */

@@ -232,7 +232,7 @@ static void foreign_finds_twice(void)
 }
 
 MODEL(second_ready_throws, .setup = setup_publish, .threads = {m0, foreign_finds_twice},
-      .sleepers = 3, .finds_a_bug = true, .preemptions = 2)
+      .sleepers = 3, .finds = "ready of goroutine 7, which is", .preemptions = 2)
 
 /* --- many at once ------------------------------------------------------------------------------------------------------ */
 

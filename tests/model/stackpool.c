@@ -52,8 +52,11 @@ enum guard_kind mem_guard_probe(void)
     return GUARD_MADVISE;
 }
 
+static bool kicked[MODEL_THREADS]; /* sysmon, by this thread */
+
 void sysmon_kick(void)
 {
+    kicked[model_self()] = true;
 }
 
 const char *g_status_name(uint32_t status)
@@ -67,6 +70,7 @@ static void setup(void)
     memset(&sched, 0, sizeof sched);
     memset(ps, 0, sizeof ps);
     memset(users, 0, sizeof users);
+    memset(kicked, 0, sizeof kicked);
     reserved = 0;
     stack_fini(true); /* the heap is new each time */
     stack_init(GUARD_AUTO);
@@ -89,6 +93,7 @@ static void use(struct p *pp)
     c->slot[c->n++] = slot;
     stack_unpromise(pp, CLASS);
     stack_flush(pp);
+    CHECK(kicked[model_self()]); /* there is something to trim */
 }
 
 static void uses0(void)

@@ -640,7 +640,7 @@ static void search_anew(void)
 /* Until everything has been tried, or progress() ends it. */
 void explore(void)
 {
-    if (ex.strategy == DFS && !ex.model->finds_a_bug) {
+    if (ex.strategy == DFS && !ex.model->finds) {
         look_around();
     }
     search_anew();

@@ -26,6 +26,7 @@
 #define SPINS_BLIND 2   /* pauses after which a load sees the newest store only */
 #define LOOK_AGAIN 8    /* for a thread that pauses, when nobody else can go on */
 #define STACK_SIZE (64 * 1024)
+#define EXIT_OTHER_BUG 3 /* not the one that the model is to find */
 
 /* What a thread has seen: of each location the newest store, of each thread its time. The times
  * are happens-before; the locations may be ahead of it, by SC fences. */

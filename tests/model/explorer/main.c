@@ -202,10 +202,13 @@ static bool run(struct model *m)
         printf("%s: ended by signal %d\n", m->name, WTERMSIG(status));
         return false;
     }
-    if (m->finds_a_bug) {
+    if (m->finds) {
+        bool found = WEXITSTATUS(status) == 1;
         printf("%s: %s\n", m->name,
-               passed ? "the planted bug was NOT found" : "found, as it must be");
-        return !passed;
+               found    ? "found, as it must be"
+               : passed ? "the planted bug was NOT found"
+                        : "not the bug that was planted");
+        return found;
     }
     return passed;
 }

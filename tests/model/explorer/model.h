@@ -39,7 +39,7 @@ struct model {
     int timeouts;         /* ... or by their deadline, though others could still run */
     unsigned sleepers;    /* bit i: thread i may be asleep when all others have ended */
     bool leaks;           /* what was allocated may stay */
-    bool finds_a_bug;     /* planted: the run must fail */
+    const char *finds;    /* a planted bug: the run must fail, and the message must say this */
     const char *outcomes; /* of a litmus test: what model_outcome() must have seen, sorted */
     struct model *next;
 };

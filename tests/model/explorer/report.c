@@ -237,14 +237,13 @@ static void show_threads(void)
 
 _Noreturn void model_fail(const char *format, ...)
 {
-    static char replay[STEPS_MOST * 8];
+    static char replay[STEPS_MOST * 8], message[1000];
     va_list ap;
     va_start(ap, format);
-    trace_show();
-    printf("%s: ", ex.model->name);
-    vprintf(format, ap);
+    vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    putchar('\n');
+    trace_show();
+    printf("%s: %s\n", ex.model->name, message);
     if (ex.strategy == REPLAY) {
         printf("the threads:\n");
         show_threads();
@@ -256,8 +255,8 @@ _Noreturn void model_fail(const char *format, ...)
            (unsigned long)ex.executions, ex.model->name, replay,
            strlen(replay) > 1000 ? "... (too long to show)" : "");
     fflush(stdout);
-    if (ex.model->finds_a_bug || report_no_trace) {
-        _exit(1);
+    if (ex.model->finds || report_no_trace) {
+        _exit(ex.model->finds && !strstr(message, ex.model->finds) ? EXIT_OTHER_BUG : 1);
     }
     char *argv[64];
     int n = 0;
