@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "sched/switch.h"
+#include "word_spin.h"
 
 #define pthread_sigmask(how, set, old) ((void)(old))
 #include "../../src/sched/init.c"
@@ -119,20 +120,6 @@ NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UN
       va_list ap UNUSED)
 NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
       uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
-
-/* lock.c has the real one. */
-uint64_t word_lock_slow(at_u64 *word)
-{
-    for (;;) {
-        uint64_t w = at_load(word, RELAXED);
-        if (!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED)) {
-            return w;
-        }
-        at_pause();
-    }
-}
-
-NEVER(void, word_wake, at_u64 *word UNUSED)
 
 /* --- calls against the stop ---------------------------------------------------------------------------- */
 

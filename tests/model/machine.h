@@ -163,6 +163,17 @@ MAYBE static void machine_idle(int i)
     sched.nmidle++;
 }
 
+/* One P, and a second M that sleeps without one. */
+MAYBE static void machine_setup_one_p(void)
+{
+    machine_setup(2);
+    machine_idle(1);
+    sched.pidle = NULL;
+    at_store(&ps[1].status, P_RETIRED, RELAXED);
+    at_store(&sched.npidle, 0, RELAXED);
+    at_store(&sched.nprocs, 1, RELAXED);
+}
+
 MAYBE static struct g *new_g(int i)
 {
     gs[i].id = 7;

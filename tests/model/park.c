@@ -6,15 +6,21 @@
 #define MACHINE_STACKS
 #include "machine.h"
 
-static struct lock slot_lock;
-static struct waiter *slot; /* who waits; under slot_lock */
-static at_u32 posted;       /* there was nobody to make ready: don't wait */
+static struct lock list_lock;
+static struct waiter *list; /* of those who wait, last first; under list_lock */
+static at_u32 posted;       /* don't wait any more */
 
-static void setup_slot(uint32_t n)
+static void queue(int p, int i, void (*fn)(struct m *mp))
+{
+    body[i] = fn;
+    runq_put_owner(&ps[p].runq, new_goroutine(i));
+}
+
+static void setup(uint32_t n)
 {
     machine_setup(n);
-    memset(&slot_lock, 0, sizeof slot_lock);
-    slot = NULL;
+    memset(&list_lock, 0, sizeof list_lock);
+    list = NULL;
     at_store(&posted, 0, RELAXED);
 }
 
@@ -27,62 +33,52 @@ static bool commit_unlock(struct g *gp, void *arg)
     return true;
 }
 
-static void wait_on_slot(void)
+static void waits(struct m *mp)
 {
     struct waiter foreign;
-    struct m *mp = getm();
     volatile int on_stack = 41;
     if (!mp) {
         CHECK(foreign_enter());
     }
-    lock(&slot_lock);
+    lock(&list_lock);
     if (at_load(&posted, RELAXED)) {
-        unlock(&slot_lock);
+        unlock(&list_lock);
         if (!mp) {
             foreign_leave();
         }
         return;
     }
-    slot = waiter_of(mp, &foreign, &slot);
+    struct waiter *w = waiter_of(mp, &foreign, &list);
+    w->next = list;
+    list = w;
     on_stack++;
-    waiter_park(slot, commit_unlock, &slot_lock, WAIT_PARK);
+    waiter_park(w, commit_unlock, &list_lock, WAIT_PARK);
     CHECK(on_stack == 42);
-}
-
-static void post_slot(void)
-{
-    lock(&slot_lock);
-    struct waiter *w = slot;
-    slot = NULL;
-    at_store(&posted, 1, RELAXED);
-    unlock(&slot_lock);
-    if (w) {
-        waiter_ready(w);
-    }
-}
-
-static void waits(struct m *mp)
-{
-    (void)mp;
-    wait_on_slot();
 }
 
 static void posts(struct m *mp)
 {
     (void)mp;
-    post_slot();
+    lock(&list_lock);
+    struct waiter *first = list;
+    list = NULL;
+    at_store(&posted, 1, RELAXED);
+    unlock(&list_lock);
+    if (first) {
+        waiter_ready_list(first);
+    }
 }
 
 static void foreign_posts(void)
 {
     CHECK(foreign_enter());
-    post_slot();
+    posts(NULL);
     foreign_leave();
 }
 
 static void foreign_waits(void)
 {
-    wait_on_slot();
+    waits(NULL);
 }
 
 static void rested(void)
@@ -90,47 +86,40 @@ static void rested(void)
     all_ran();
     CHECK(at_load(&sched.nforeign, RELAXED) == 0);
     CHECK(at_load(&sched.nforeign_parked, RELAXED) == 0);
-    CHECK(slot == NULL);
+    CHECK(list == NULL);
 }
 
 static void setup_waiter(void)
 {
-    setup_slot(1);
-    body[0] = waits;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    setup(1);
+    queue(0, 0, waits);
 }
 
 static void setup_waiter_two(void)
 {
-    setup_slot(2);
+    setup(2);
     machine_idle(1);
-    body[0] = waits;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    queue(0, 0, waits);
 }
 
 static void setup_pair(void)
 {
-    setup_slot(2);
-    body[0] = waits;
-    body[1] = posts;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
-    runq_put_owner(&ps[1].runq, new_goroutine(1));
+    setup(2);
+    queue(0, 0, waits);
+    queue(1, 1, posts);
 }
 
 static void setup_poster(void)
 {
-    setup_slot(1);
-    body[0] = posts;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    setup(1);
+    queue(0, 0, posts);
 }
 
 static void setup_pair_on_one(void)
 {
-    setup_slot(1);
-    body[0] = waits;
-    body[1] = posts;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
-    runq_put_owner(&ps[0].runq, new_goroutine(1));
+    setup(1);
+    queue(0, 0, waits);
+    queue(0, 1, posts);
 }
 
 #define PARK(mname, setup_, ...)                                                                   \
@@ -156,17 +145,16 @@ static void parks_in_vain(struct m *mp)
 {
     (void)mp;
     volatile int on_stack = 41;
-    lock(&slot_lock);
+    lock(&list_lock);
     on_stack++;
-    park(commit_refuses, &slot_lock, WAIT_PARK);
+    park(commit_refuses, &list_lock, WAIT_PARK);
     CHECK(on_stack == 42);
 }
 
 static void setup_in_vain(void)
 {
-    setup_slot(2);
-    body[0] = parks_in_vain;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    setup(2);
+    queue(0, 0, parks_in_vain);
 }
 
 PARK(commit_says_no, setup_in_vain, m0_until, m1_until)
@@ -215,10 +203,9 @@ static void foreign_finds(void)
 
 static void setup_publish(void)
 {
-    setup_slot(1);
+    setup(1);
     at_store(&published, NULL, RELAXED);
-    body[0] = publishes;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
+    queue(0, 0, publishes);
 }
 
 PARK(ready_without_lock, setup_publish, m0, foreign_finds)
@@ -236,58 +223,7 @@ MODEL(second_ready_throws, .setup = setup_publish, .threads = {m0, foreign_finds
 
 /* --- many at once ------------------------------------------------------------------------------------------------------ */
 
-static struct waiter *list; /* of those who wait, last first; under slot_lock */
-
-static void wait_on_list(struct m *mp)
-{
-    struct waiter foreign;
-    if (!mp) {
-        CHECK(foreign_enter());
-    }
-    lock(&slot_lock);
-    if (at_load(&posted, RELAXED)) {
-        unlock(&slot_lock);
-        if (!mp) {
-            foreign_leave();
-        }
-        return;
-    }
-    struct waiter *w = waiter_of(mp, &foreign, &list);
-    w->next = list;
-    list = w;
-    waiter_park(w, commit_unlock, &slot_lock, WAIT_PARK);
-}
-
-static void posts_list(struct m *mp)
-{
-    (void)mp;
-    lock(&slot_lock);
-    struct waiter *first = list;
-    list = NULL;
-    at_store(&posted, 1, RELAXED);
-    unlock(&slot_lock);
-    if (first) {
-        waiter_ready_list(first);
-    }
-}
-
-static void foreign_waits_on_list(void)
-{
-    wait_on_list(NULL);
-}
-
-static void setup_list(void)
-{
-    setup_slot(1);
-    list = NULL;
-    body[0] = wait_on_list;
-    body[1] = posts_list;
-    for (int i = 0; i < 2; i++) {
-        runq_put_owner(&ps[0].runq, new_goroutine(i));
-    }
-}
-
-PARK(ready_of_a_list, setup_list, m0, foreign_waits_on_list)
+PARK(ready_of_a_list, setup_pair_on_one, m0, foreign_waits)
 
 /* Who makes them ready is busy afterwards: another M must be woken. They are parked before they have
  * begun. */
@@ -299,7 +235,7 @@ static void nothing(struct m *mp)
 static void setup_list_busy(void)
 {
     static struct waiter waiters[2];
-    setup_slot(2);
+    setup(2);
     machine_idle(1);
     memset(waiters, 0, sizeof waiters);
     for (int i = 0; i < 2; i++) {
@@ -314,7 +250,7 @@ static void setup_list_busy(void)
 static void busy_posts_list(void)
 {
     set_current_m(&ms[0]);
-    posts_list(&ms[0]);
+    posts(&ms[0]);
     wait_for(0);
     wait_for(1);
 }
@@ -334,11 +270,9 @@ static void yields(struct m *mp)
 
 static void setup_yield(void)
 {
-    setup_slot(2);
-    body[0] = yields;
-    body[1] = nothing;
-    runq_put_owner(&ps[0].runq, new_goroutine(0));
-    runq_put_owner(&ps[0].runq, new_goroutine(1));
+    setup(2);
+    queue(0, 0, yields);
+    queue(0, 1, nothing);
 }
 
 PARK(yield_and_steal, setup_yield, m0, m1_once)

@@ -114,15 +114,9 @@ static void setup_shrink_idle(void)
     queue(0, 0);
 }
 
-/* One P, but a second M that sleeps without one. */
 static void setup_grow(void)
 {
-    machine_setup(2);
-    machine_idle(1);
-    sched.pidle = NULL;
-    at_store(&sched.npidle, 0, RELAXED);
-    at_store(&sched.nprocs, 1, RELAXED);
-    at_store(&ps[1].status, P_RETIRED, RELAXED);
+    machine_setup_one_p();
     wanted = 2;
     body[0] = grows;
     queue(0, 0);
@@ -137,11 +131,7 @@ static void setup_both(void)
 /* A P that never was before: who walks over all Ps meets it whole, or not at all. */
 static void setup_new(void)
 {
-    machine_setup(2);
-    machine_idle(1);
-    sched.pidle = NULL;
-    at_store(&sched.npidle, 0, RELAXED);
-    at_store(&sched.nprocs, 1, RELAXED);
+    machine_setup_one_p();
     at_store(&sched.nallp, 1, RELAXED);
     at_store(&sched.allp[1], NULL, RELAXED);
     wanted = 2;

@@ -4,22 +4,7 @@
  * spins. See waitgroup.h.
  */
 #include "waitgroup.h"
-
-uint64_t word_lock_slow(at_u64 *word)
-{
-    for (;;) {
-        uint64_t w = at_load(word, RELAXED);
-        if (!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED)) {
-            return w;
-        }
-        at_pause();
-    }
-}
-
-void word_wake(at_u64 *word)
-{
-    model_fail("nobody sleeps on %p", (void *)word);
-}
+#include "word_spin.h"
 
 bool foreign_enter(void)
 {

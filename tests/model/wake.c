@@ -228,17 +228,6 @@ WAKE(one_sleeps_one_goes_to_sleep, setup_third_asleep, busy_ring, m1_once, m2_on
 
 /* --- a P is passed on with what to run first ---------------------------------------------------------- */
 
-/* One P, and a second M that sleeps without one. */
-static void setup_heir(void)
-{
-    machine_setup(2);
-    machine_idle(1);
-    sched.pidle = NULL;
-    at_store(&sched.npidle, 0, RELAXED);
-    at_store(&sched.nprocs, 1, RELAXED);
-    at_store(&sched.nallp, 1, RELAXED);
-}
-
 static void hands_off(void)
 {
     set_current_m(&ms[0]);
@@ -252,7 +241,7 @@ static void heir_ran(void)
     CHECK(sched.nmidle == 2 && sched.pidle == &ps[0]);
 }
 
-MODEL(hand_off, .setup = setup_heir, .finish = heir_ran, .sleepers = 3, .threads = {hands_off, m1},
+MODEL(hand_off, .setup = machine_setup_one_p, .finish = heir_ran, .sleepers = 3, .threads = {hands_off, m1},
       .preemptions = MODEL_UNBOUNDED)
 
 /* --- submitted by a foreign thread --------------------------------------------------------------------------------- */
