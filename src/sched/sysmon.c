@@ -11,8 +11,9 @@
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms;
  * when all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
- * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with [S2]: either sysmon sees the kick, or the kicker sees that sysmon
- * sleeps.
+ * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
+ * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
+ * a kick sees what was done before it, such as a P that runs.
  */
 #include "sched/sched.h"
 
@@ -47,8 +48,8 @@ static int64_t tell_time(void)
 /* After a P has started, or something is left to trim or to look at again. */
 void sysmon_kick(void)
 {
-    at_store(&sysmon.kicked, 1, RELAXED);
-    at_fence(SEQ_CST); /* [S2] */
+    at_xchg(&sysmon.kicked, 1, RELEASE); /* [S3]; not a store: what the last kicker did counts too */
+    at_fence_after_rmw();                /* [S2] */
     if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, RELAXED)) {
         tell_time(); /* it stood still meanwhile */
         futex_wake(&sysmon.asleep, 1);
@@ -134,7 +135,7 @@ static void sleep_deep(int64_t until)
 {
     at_store(&sysmon.asleep, 1, RELAXED);
     at_fence(SEQ_CST); /* [S1] */
-    if (all_idle() && !at_load(&sysmon.kicked, RELAXED) && !at_load(&sysmon.stop, RELAXED)) {
+    if (!at_load(&sysmon.kicked, RELAXED) && !at_load(&sysmon.stop, RELAXED)) {
         futex_wait(&sysmon.asleep, 1, until);
     }
     at_store(&sysmon.asleep, 0, RELAXED);
@@ -144,7 +145,7 @@ static void *sysmon_main(void *arg)
 {
     (void)arg;
     while (!at_load(&sysmon.stop, RELAXED)) {
-        at_store(&sysmon.kicked, 0, RELAXED);
+        at_xchg(&sysmon.kicked, 0, ACQUIRE); /* [S3] */
         int64_t now = tell_time();
         look_at_all(now);
         look_at_cpus(now);
@@ -181,7 +182,7 @@ int sysmon_start(void)
 void sysmon_stop(void)
 {
     at_store(&sysmon.stop, 1, RELAXED);
-    futex_wake(&sysmon.stop, 1);
+    futex_wake(&sysmon.stop, 1); /* without it (a mutant that survives) 10 ms later */
     sysmon_kick();
     pthread_join(sysmon.thread, NULL);
 }

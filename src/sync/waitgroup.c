@@ -175,7 +175,7 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
     wg->waiters_ = w;
     struct unlock_to u = {state, s | WAITERS};
     waiter_park(w, commit_wait, &u, WAIT_WG);
-    if (unlikely(count_of(at_load(state, ACQUIRE)) != 0)) {
+    if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }
 }

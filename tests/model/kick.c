@@ -26,11 +26,14 @@ static void wait_until_told(at_u32 *word)
 
 /* --- sysmon -------------------------------------------------------------------------------------------- */
 
-/* Called at each look: does it see that a P runs? */
+static at_u32 to_trim;
+
+/* Called at each look: does it see that a P runs, or that there is something to trim? */
 int64_t stack_trim(int64_t now)
 {
     (void)now;
-    if (at_load(&sched.nallp, ACQUIRE) && at_load(&ps[0].status, RELAXED) == P_RUNNING) {
+    if ((at_load(&sched.nallp, ACQUIRE) && at_load(&ps[0].status, RELAXED) == P_RUNNING)
+        || at_load(&to_trim, RELAXED)) {
         tell(&looked);
     }
     return INT64_MAX;
@@ -42,6 +45,7 @@ static void setup_sysmon(void)
     machine_idle(0);
     machine_sysmon();
     at_store(&looked, 0, RELAXED);
+    at_store(&to_trim, 0, RELAXED);
 }
 
 static void p_starts(void)
@@ -53,6 +57,15 @@ static void p_starts(void)
     sysmon_stop();
 }
 
+/* As pool_give() does, from whatever thread. */
+static void leaves_something_to_trim(void)
+{
+    at_store(&to_trim, 1, RELAXED);
+    sysmon_kick();
+    wait_until_told(&looked);
+    sysmon_stop();
+}
+
 static void stops_at_once(void)
 {
     sysmon_stop();
@@ -60,6 +73,9 @@ static void stops_at_once(void)
 
 MODEL(sysmon_sees_a_p_start, .setup = setup_sysmon, .threads = {sysmon_thread, p_starts},
       .preemptions = MODEL_UNBOUNDED, .quick = 3)
+MODEL(sysmon_sees_what_to_trim, .setup = setup_sysmon,
+      .threads = {sysmon_thread, leaves_something_to_trim}, .preemptions = MODEL_UNBOUNDED,
+      .quick = 3)
 MODEL(sysmon_is_stopped, .setup = setup_sysmon, .threads = {sysmon_thread, stops_at_once},
       .preemptions = MODEL_UNBOUNDED, .quick = 3)
 

@@ -79,6 +79,15 @@ WAKE(ring_while_other_goes_to_sleep, setup_two, busy_ring, m1)
 WAKE(ring_while_other_sleeps, setup_second_asleep, busy_ring, m1)
 WAKE(next_while_other_sleeps, setup_second_asleep, busy_next, m1)
 
+/* PIRN_DEBUG=move: by the global queue. */
+static void setup_move(void)
+{
+    setup_second_asleep();
+    sched.move = true;
+}
+
+WAKE(moved_while_other_sleeps, setup_move, busy_next, m1)
+
 /* The ring is full: half of it goes to the global queue. */
 static void setup_full(void)
 {
@@ -195,6 +204,39 @@ static void busy_spinner(void)
 }
 
 WAKE(spinner_stops_while_other_submits, setup_spinner, busy_ring, busy_spinner, m2)
+
+/* The last of the global queue is taken in two batches: what is in the ring since the first must be
+ * seen. */
+static void setup_batches(void)
+{
+    setup_spinner();
+    globq_put_locked(&sched.globq, new_g(1));
+    globq_put_locked(&sched.globq, new_g(0));
+    globq_put_locked(&sched.globq, new_g(2));
+}
+
+static void busy_batches(void)
+{
+    struct g *gp;
+    set_current_m(&ms[0]);
+    for (int i = 0; i < 2; i++) {
+        if ((gp = next_global(&ps[0], RING / 2))) {
+            note_run((int)(gp - gs));
+        }
+    }
+    wait_for(0);
+}
+
+static void busy_spinner_other(void)
+{
+    set_current_m(&ms[1]);
+    spin_end(&ms[1]);
+    wait_for(0);
+}
+
+MODEL(spinner_stops_while_other_takes_batches, .setup = setup_batches, .finish = first_ran,
+      .sleepers = 7, .threads = {busy_batches, busy_spinner_other, m2_until},
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* Whoever is woken waits for the other goroutine: so it must wake another. */
 static void busy_two(void)
