@@ -61,10 +61,10 @@ uint32_t runq_len(const struct runq *q)
     return t - h <= RING ? t - h : 0; /* read apart, a stranger may see nonsense */
 }
 
+/* At least; runq_put_owner looks again, in order. */
 uint32_t runq_room_owner(const struct runq *q)
 {
-    /* [Q2]. As in runq_put_owner, its mutant is not killed. */
-    return RING - (at_load(&q->tail, RELAXED) - at_load(&q->head, ACQUIRE));
+    return RING - (at_load(&q->tail, RELAXED) - at_load(&q->head, RELAXED));
 }
 
 /*

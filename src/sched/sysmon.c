@@ -48,8 +48,9 @@ static int64_t tell_time(void)
 /* After a P has started, or something is left to trim or to look at again. */
 void sysmon_kick(void)
 {
-    at_xchg(&sysmon.kicked, 1, RELEASE); /* [S3]; not a store: what the last kicker did counts too */
-    at_fence_after_rmw();                /* [S2] */
+    /* [S3]. Not a store: what the kicker before did counts too. */
+    at_xchg(&sysmon.kicked, 1, RELEASE);
+    at_fence_after_rmw(); /* [S2] */
     if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, RELAXED)) {
         tell_time(); /* it stood still meanwhile */
         futex_wake(&sysmon.asleep, 1);

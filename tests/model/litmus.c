@@ -198,12 +198,12 @@ static void setup_heap(void)
 T(free_it, at_store(&y, 1, RELAXED); free(heap);)
 T(
     use_it, if (!GET(y, RELAXED)) { *heap = 1; })
-MODEL(bug_use_after_free, .setup = setup_heap, .finds = "which has been freed", .threads = {free_it, use_it},
-      .preemptions = MODEL_UNBOUNDED)
+MODEL(bug_use_after_free, .setup = setup_heap, .finds = "which has been freed",
+      .threads = {free_it, use_it}, .preemptions = MODEL_UNBOUNDED)
 T(
     free_too, if (at_xchg(&y, 1, ACQ_REL) < 2) { free(heap); })
-MODEL(bug_double_free, .setup = setup_heap, .finds = "for the second time", .threads = {free_too, free_too},
-      .preemptions = MODEL_UNBOUNDED)
+MODEL(bug_double_free, .setup = setup_heap, .finds = "for the second time",
+      .threads = {free_too, free_too}, .preemptions = MODEL_UNBOUNDED)
 T(
     free_once, if (at_xchg(&y, 1, ACQ_REL) == 1) { free(heap); })
 MODEL(free_by_the_last, .setup = setup_heap, .threads = {free_once, free_once},
@@ -244,8 +244,8 @@ MODEL(futex_spurious, .setup = setup, .spurious = 2, .preemptions = MODEL_UNBOUN
       .threads = {sleep_until, sleep_end})
 T(
     sleep_once, if (!GET(x, ACQUIRE)) { model_futex_wait(&x, 0, false); } CHECK(GET(x, ACQUIRE));)
-MODEL(bug_spurious_wake, .setup = setup, .spurious = 1, .finds = "litmus.c:",
-      .preemptions = MODEL_UNBOUNDED, .threads = {sleep_once, sleep_end})
+MODEL(bug_spurious_wake, .setup = setup, .spurious = 1,
+      .finds = "litmus.c:", .preemptions = MODEL_UNBOUNDED, .threads = {sleep_once, sleep_end})
 T(sleep_end_early, model_futex_wake(&x, 1); at_store(&x, 1, RELEASE);)
 BUG(lost_wake, "deadlock", sleep_until, sleep_end_early)
 BUG(one_wake_for_two, "deadlock", sleep_until, sleep_until, sleep_end)
@@ -389,5 +389,5 @@ BUG(clears_what_is_loaded, "data race", clears_late, loads_second)
 
 T(lock_late, model_lock(heap); model_unlock(heap);)
 T(free_early, free(heap);)
-MODEL(bug_lock_in_freed, .setup = setup_heap, .finds = "frees",
-      .threads = {lock_late, free_early}, .preemptions = MODEL_UNBOUNDED)
+MODEL(bug_lock_in_freed, .setup = setup_heap, .finds = "frees", .threads = {lock_late, free_early},
+      .preemptions = MODEL_UNBOUNDED)

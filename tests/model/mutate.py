@@ -167,7 +167,8 @@ def source_mutants(files):
             if at == file:
                 if old not in text:
                     sys.exit(f'mutate.py: {file} has no {old!r} any more')
-                found.append(Mutant(f'{" ".join(old.split())[:60]} -> {new[:20] or "nothing"}', file,
+                to = ' '.join(new.split())[:20] or 'nothing'
+                found.append(Mutant(f'{" ".join(old.split())[:60]} -> {to}', file,
                                     text[:text.index(old)].count('\n') + 1, edits=[(file, old, new)]))
     return found
 
@@ -262,6 +263,9 @@ def planted(seconds):
 def report(mutants, file):
     with open(file, 'w') as out:
         killed = [m for m in mutants if m.killer]
+        print('# Mutants\n\nWhat `make mutants` found. Each row is one change to the sources: a weaker '
+              'order, or a fence, a\nwake or a re-check that is missing; and the first model that '
+              'fails with it. See\n[model-checking.md](model-checking.md).\n', file=out)
         print(f'{len(killed)} of {len(mutants)} mutants are killed '
               f'({100 * len(killed) / len(mutants):.1f} %).\n', file=out)
         print('| place | mutant | killed by |\n|---|---|---|', file=out)

@@ -283,8 +283,8 @@ static void heir_ran(void)
     CHECK(sched.nmidle == 2 && sched.pidle == &ps[0]);
 }
 
-MODEL(hand_off, .setup = machine_setup_one_p, .finish = heir_ran, .sleepers = 3, .threads = {hands_off, m1},
-      .preemptions = MODEL_UNBOUNDED)
+MODEL(hand_off, .setup = machine_setup_one_p, .finish = heir_ran, .sleepers = 3,
+      .threads = {hands_off, m1}, .preemptions = MODEL_UNBOUNDED)
 
 /* --- submitted by a foreign thread --------------------------------------------------------------------------------- */
 
@@ -299,7 +299,7 @@ static void foreign_second(void)
 }
 
 #define REST(mname, setup_, ...)                                                                   \
-    MODEL(mname, .setup = setup_, .finish = all_at_rest, .sleepers = 3, .threads = {__VA_ARGS__},      \
+    MODEL(mname, .setup = setup_, .finish = all_at_rest, .sleepers = 3, .threads = {__VA_ARGS__},  \
           .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 REST(foreign_and_one, setup_one, m0, foreign)
