@@ -179,6 +179,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #endif
 
 #include <pirn/go.h>
+#include <pirn/chan.h>
 #include <pirn/sync.h>
 
 #endif

@@ -39,6 +39,7 @@ bool note_wait_until(struct note *n, int64_t deadline);
 enum lock_rank {
     RANK_NONE,
     RANK_LIFE,  /* starting and stopping the runtime */
+    RANK_LATE,  /* foreign calls without a runtime */
     RANK_SCHED, /* idle lists, global queue, Ps and Ms */
     RANK_STACK, /* the stack allocator of one class */
     RANK_G,     /* slabs and free Gs */

@@ -12,6 +12,12 @@
 
 const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_NONE] = "waiting",
+    [WAIT_CHAN_SEND] = "chan send",
+    [WAIT_CHAN_RECV] = "chan receive",
+    [WAIT_CHAN_SEND_NIL] = "chan send (NULL channel)",
+    [WAIT_CHAN_RECV_NIL] = "chan receive (NULL channel)",
+    [WAIT_SELECT] = "select",
+    [WAIT_SELECT_NONE] = "select (no cases)",
     [WAIT_WG] = "wait group wait",
     [WAIT_PARK] = "park",
 };

@@ -38,30 +38,20 @@ void foreign_leave(void)
 
 /*
  * A call that can't be refused, such as a done, when there is no runtime, or one that comes to its
- * end: it may still take goroutines off an object's list before the stop does. [F2] It counts itself,
- * full fence, and looks at the object; the stop looks at all goroutines and objects, full fence, and
- * waits until the count is zero, before it gives the goroutines back. If the stop saw anything that
- * the call did, it sees the count.
+ * end. It may find goroutines in an object's list that the stop is about to drop; and when it
+ * returns, its caller may free the object. So such calls and the stop's own look at the objects come
+ * one after the other.
  */
-void foreign_hold(void)
+static struct lock late_lock = LOCK_INIT(RANK_LATE);
+
+void foreign_late_begin(void)
 {
-    at_add(&sched.nforeign_held, 1, RELAXED);
-    at_fence(SEQ_CST); /* [F2] */
+    lock(&late_lock);
 }
 
-void foreign_release(void)
+void foreign_late_end(void)
 {
-    /* [F2]. The mutant RELAXED survives: who touched a goroutine has been through a fence in
-     * wake_for since. */
-    at_add(&sched.nforeign_held, (uint32_t)-1, RELEASE);
-}
-
-void foreign_drain_held(void)
-{
-    at_fence(SEQ_CST); /* [F2] */
-    while (at_load(&sched.nforeign_held, ACQUIRE)) {
-        thread_yield();
-    }
+    unlock(&late_lock);
 }
 
 /* By the stop: on return no foreign call is under way, and none begins until life changes again. */

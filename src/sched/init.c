@@ -142,9 +142,19 @@ static int start_locked(const pirn_config *given)
 static void forget_waiter(struct g *gp, void *arg)
 {
     (void)arg;
-    if (at_load(&gp->status, RELAXED) == G_WAITING && gp->reason == WAIT_WG
-        && !stack_contains(gp->run.waiter.object)) {
-        wg_forget_goroutines(gp->run.waiter.object);
+    if (at_load(&gp->status, RELAXED) != G_WAITING) {
+        return;
+    }
+    switch (gp->reason) {
+    case WAIT_WG:
+        if (!stack_contains(gp->run.waiter.object)) {
+            wg_forget_goroutines(gp->run.waiter.object);
+        }
+        break;
+    case WAIT_CHAN_SEND:
+    case WAIT_CHAN_RECV:
+    case WAIT_SELECT: chan_forget_goroutine(gp); break;
+    default: break;
     }
 }
 
@@ -155,8 +165,9 @@ static void stop_locked(void)
     factory_stop();
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
+    foreign_late_begin();
     g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
-    foreign_drain_held();
+    foreign_late_end();
     p_fini(left_behind);
     g_fini(left_behind);
     stack_fini(left_behind);

@@ -57,4 +57,43 @@ ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg,
     }
 }
 
+/* The usual commit action: unlocks the word lock of the object. */
+struct unlock_to {
+    at_u64 *word;
+    uint64_t value;
+};
+bool commit_unlock(struct g *gp, void *unlock_to);
+
+/*
+ * A call on an object that may be shared with anybody, from anywhere: a goroutine, a foreign thread
+ * beside a runtime, or a thread without one. Only the first two may wait.
+ */
+struct visit {
+    struct m *mp; /* NULL: not a goroutine */
+    bool entered; /* a foreign thread, inside foreign_enter() */
+};
+
+static inline struct visit visit_begin(void)
+{
+    struct visit v = {.mp = enter()};
+    if (unlikely(!v.mp) && !(v.entered = foreign_enter())) {
+        foreign_late_begin();
+    }
+    return v;
+}
+
+static inline void visit_end(struct visit v)
+{
+    if (unlikely(!v.mp)) {
+        v.entered ? foreign_leave() : foreign_late_end();
+    }
+}
+
+static inline void visit_must_wait(struct visit v, const char *call)
+{
+    if (unlikely(!v.mp && !v.entered)) {
+        misuse("%s would block, and no runtime runs", call);
+    }
+}
+
 #endif

@@ -43,7 +43,18 @@ enum g_status {
     G_WAITING,  /* whoever holds its wait record */
 };
 
-enum wait_reason { WAIT_NONE, WAIT_WG, WAIT_PARK, WAIT_REASONS };
+enum wait_reason {
+    WAIT_NONE,
+    WAIT_CHAN_SEND,
+    WAIT_CHAN_RECV,
+    WAIT_CHAN_SEND_NIL,
+    WAIT_CHAN_RECV_NIL,
+    WAIT_SELECT,
+    WAIT_SELECT_NONE, /* no case can ever be chosen */
+    WAIT_WG,
+    WAIT_PARK,
+    WAIT_REASONS
+};
 
 enum g_flags {
     G_UNGUARDED = 1, /* no guard region below its stack: canary and sp are checked at switches */
@@ -236,7 +247,6 @@ struct sched {
     at_u32 nallp;           /* Ps that were ever made: indices below are valid */
     at_u32 futile;          /* the last wake found nothing: idle.c */
     at_u32 nforeign;        /* foreign threads inside a short call */
-    at_u32 nforeign_held;   /* ... inside one that could not be refused */
     at_u32 nforeign_parked; /* foreign threads that wait in pirn */
     at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
     at_u64 coarse_now;      /* clock of the last look of sysmon */
@@ -447,9 +457,8 @@ void stack_metrics(pirn_metrics_v1 *out);
 bool foreign_enter(void); /* false: no runtime runs */
 void foreign_leave(void);
 void foreign_drain(void);
-void foreign_hold(void);
-void foreign_release(void);
-void foreign_drain_held(void);
+void foreign_late_begin(void); /* a call without a runtime, or the end of one */
+void foreign_late_end(void);
 void foreign_park(struct note *note, commit_fn *commit, void *arg); /* inside enter; leaves */
 void foreign_ready(struct note *note);
 
@@ -457,10 +466,11 @@ void foreign_ready(struct note *note);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/select.c */
 void dump_all(int fd);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 void wg_forget_goroutines(struct pirn_wg *wg);
+void chan_forget_goroutine(struct g *gp);
 struct debug_env {
     enum guard_kind guard;
     bool move;

@@ -85,19 +85,12 @@ static inline struct waiter *add(pirn_wg *wg, int n)
 
 EXPORT void pirn_wg_add(pirn_wg *wg, int n)
 {
-    bool foreign = !enter(), entered = foreign && foreign_enter();
-    if (unlikely(foreign && !entered)) {
-        foreign_hold();
-    }
+    struct visit v = visit_begin();
     struct waiter *first = add(wg, n);
     if (first) {
         waiter_ready_list(first);
     }
-    if (entered) {
-        foreign_leave();
-    } else if (foreign) {
-        foreign_release();
-    }
+    visit_end(v);
 }
 
 EXPORT void pirn_wg_done(pirn_wg *wg)
@@ -135,19 +128,6 @@ void wg_forget_goroutines(pirn_wg *wg)
     word_unlock(state, kept ? s : s & ~WAITERS);
 }
 
-struct unlock_to {
-    at_u64 *state;
-    uint64_t value;
-};
-
-static bool commit_wait(struct g *gp, void *arg)
-{
-    (void)gp;
-    struct unlock_to u = *(struct unlock_to *)arg; /* the waiter's frame: gone once unlocked */
-    word_unlock(u.state, u.value);
-    return true;
-}
-
 EXPORT void pirn_wg_wait(pirn_wg *wg)
 {
     struct m *mp = enter();
@@ -174,7 +154,7 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
     }
     wg->waiters_ = w;
     struct unlock_to u = {state, s | WAITERS};
-    waiter_park(w, commit_wait, &u, WAIT_WG);
+    waiter_park(w, commit_unlock, &u, WAIT_WG);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }

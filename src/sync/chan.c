@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Channels.
+ *
+ * word      a word lock, the flags CLOSED, RECEIVERS and SENDERS (their queue is not empty), and the
+ *           number of buffered elements; changed by the one store that unlocks. So who reads the word
+ *           without the lock sees the channel as it was at one time, and a try-operation that must
+ *           fail needs no lock.
+ * buf       a ring of cap elements, the oldest at head.
+ * receivers, senders
+ *           queues of operations that wait, oldest first. An operation lies in the frame of its
+ *           call, so a channel allocates nothing after it was made, and waiting can't fail.
+ *
+ * Invariants, whenever the lock is free
+ * 1. If receivers wait, the buffer is empty and no sender waits. If senders wait, the buffer is full.
+ *    (Operations of selects that were won elsewhere, but are still queued, don't count.)
+ * 2. A closed channel has no waiters.
+ *
+ * A partner that waits is served straight from frame to frame: its value is copied to its place, its
+ * operation is taken off the queue, then the lock is freed, then it is made ready. That is the last
+ * that is done to the channel or to the operation: whoever goes on may free both [R9].
+ *
+ * An operation of a select is in several queues, and belongs to who sets its winner first, by CAS
+ * from NULL. One that has lost is removed by who meets it, or by its select when that goes on, which
+ * comes back to the channel in any case; so it is counted (selects), and if the last reference goes
+ * meanwhile, the last select to come back frees the channel.
+ *
+ * References. An operation that is under way holds its channel in this sense: after the step that
+ * lets a partner go on nothing is touched. So no count is kept for operations.
+ *
+ * Differs from Go: nothing is allocated for a wait, and the fast paths read one word.
+ */
+#include "sync/chan.h"
+
+#include <stdlib.h>
+
+/* --- queues -------------------------------------------------------------------------------------- */
+
+static struct chan_queue *queue_of(struct chan_op *op)
+{
+    return op->sends ? &op->chan->senders : &op->chan->receivers;
+}
+
+void chan_put_locked(struct chan_op *op)
+{
+    struct chan_queue *q = queue_of(op);
+    op->queued = true;
+    op->next = NULL;
+    op->prev = q->last;
+    *(q->last ? &q->last->next : &q->first) = op;
+    q->last = op;
+}
+
+static void remove_locked(struct chan_op *op)
+{
+    struct chan_queue *q = queue_of(op);
+    op->queued = false;
+    *(op->prev ? &op->prev->next : &q->first) = op->next;
+    *(op->next ? &op->next->prev : &q->last) = op->prev;
+}
+
+/* The first that nobody else has chosen. It is ours then, to be made ready. */
+static struct chan_op *take_locked(struct chan_queue *q)
+{
+    struct chan_op *op;
+    while ((op = q->first)) {
+        void *none = NULL;
+        remove_locked(op);
+        if (!op->winner) {
+            return op;
+        }
+        if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
+            op->chan->selects--; /* it does not come back to this channel */
+            return op;
+        }
+    }
+    return NULL;
+}
+
+uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word)
+{
+    word &= ~(CHAN_RECEIVERS | CHAN_SENDERS);
+    return word | (c->receivers.first ? CHAN_RECEIVERS : 0) | (c->senders.first ? CHAN_SENDERS : 0);
+}
+
+void chan_unlock(pirn_chanv *c)
+{
+    uint64_t word = at_load(&c->word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS;
+    word_unlock(&c->word, chan_word_locked(c, word));
+}
+
+/* --- elements ------------------------------------------------------------------------------------ */
+
+/* Either may be NULL: nobody wants the value, or there is none. */
+static inline void copy(void *to, const void *from, size_t size)
+{
+    if (!to) {
+        return;
+    }
+    if (!from) {
+        memset(to, 0, size);
+    } else if (size == sizeof(uint64_t)) {
+        memcpy(to, from, sizeof(uint64_t));
+    } else {
+        memcpy(to, from, size);
+    }
+}
+
+static inline void *slot(pirn_chanv *c, size_t i)
+{
+    i += c->head;
+    return c->buf + (i < c->cap ? i : i - c->cap) * c->elem;
+}
+
+static inline void drop_oldest(pirn_chanv *c)
+{
+    c->head = c->head + 1 < c->cap ? c->head + 1 : 0;
+}
+
+/* --- operations, under the lock ---------------------------------------------------------------------- */
+
+/* The waiter of an operation that was chosen; the operation may be gone when it is ready. */
+static inline struct waiter *serve(struct chan_op *op, bool ok)
+{
+    op->ok = ok;
+    return op->waiter;
+}
+
+bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
+{
+    struct chan_op *to;
+    size_t n = chan_count(word);
+    if (unlikely(word & CHAN_CLOSED)) {
+        word_unlock(&c->word, word);
+        misuse("send on closed channel");
+    }
+    if (c->receivers.first && (to = take_locked(&c->receivers))) {
+        copy(to->elem, elem, c->elem);
+        struct waiter *w = serve(to, true);
+        word_unlock(&c->word, chan_word_locked(c, word));
+        waiter_ready(w);
+        return true;
+    }
+    if (n < c->cap) {
+        copy(slot(c, n), elem, c->elem);
+        word_unlock(&c->word, chan_word_locked(c, word + CHAN_ONE));
+        return true;
+    }
+    return false;
+}
+
+bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
+{
+    struct chan_op *from;
+    size_t n = chan_count(word);
+    if (n > 0) {
+        copy(elem, slot(c, 0), c->elem);
+        drop_oldest(c);
+        struct waiter *w = NULL;
+        if (c->senders.first && (from = take_locked(&c->senders))) { /* its value is the youngest now */
+            copy(slot(c, n - 1), from->elem, c->elem);
+            w = serve(from, true);
+        } else {
+            word -= CHAN_ONE;
+        }
+        *ok = true;
+        word_unlock(&c->word, chan_word_locked(c, word));
+        if (w) {
+            waiter_ready(w);
+        }
+        return true;
+    }
+    if (c->senders.first && (from = take_locked(&c->senders))) {
+        copy(elem, from->elem, c->elem);
+        struct waiter *w = serve(from, true);
+        *ok = true;
+        word_unlock(&c->word, chan_word_locked(c, word));
+        waiter_ready(w);
+        return true;
+    }
+    if (word & CHAN_CLOSED) {
+        *ok = false;
+        word_unlock(&c->word, word);
+        copy(elem, NULL, c->elem);
+        return true;
+    }
+    return false;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+/* Waits in the queue; the lock is held. True: a partner came; false: the channel was closed. */
+ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, bool sends, void *elem)
+{
+    struct waiter foreign;
+    struct chan_op op = {.chan = c, .sends = sends, .elem = elem};
+    op.waiter = waiter_of(v.mp, &foreign, &op);
+    chan_put_locked(&op);
+    struct unlock_to u = {&c->word, chan_word_locked(c, word)};
+    waiter_park(op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    return op.ok;
+}
+
+static bool commit_for_ever(struct g *gp, void *arg)
+{
+    (void)gp, (void)arg;
+    return true;
+}
+
+/* A NULL channel. */
+static _Noreturn void wait_for_ever(const char *call, enum wait_reason reason)
+{
+    struct waiter foreign;
+    struct visit v = visit_begin();
+    visit_must_wait(v, call);
+    waiter_park(waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
+    throw("chan: woken from a wait for ever");
+}
+
+EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
+{
+    if (unlikely(!c)) {
+        wait_for_ever("pirn_chan_send", WAIT_CHAN_SEND_NIL);
+    }
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    if (chan_send_locked(c, word, elem)) {
+        visit_end(v);
+        return;
+    }
+    visit_must_wait(v, "pirn_chan_send");
+    if (!wait_in_queue(v, c, word, true, (void *)(uintptr_t)elem)) {
+        misuse("send on closed channel");
+    }
+}
+
+EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
+{
+    bool ok;
+    if (unlikely(!c)) {
+        wait_for_ever("pirn_chan_recv", WAIT_CHAN_RECV_NIL);
+    }
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    if (chan_recv_locked(c, word, elem, &ok)) {
+        visit_end(v);
+        return ok;
+    }
+    visit_must_wait(v, "pirn_chan_recv");
+    return wait_in_queue(v, c, word, false, elem);
+}
+
+EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
+{
+    if (!c || !chan_can_send(c, at_load(&c->word, RELAXED))) {
+        return 0;
+    }
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    bool sent = chan_send_locked(c, word, elem);
+    if (!sent) {
+        chan_unlock(c);
+    }
+    visit_end(v);
+    return sent;
+}
+
+EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
+{
+    bool ok = false;
+    if (!c || !chan_can_recv(at_load(&c->word, RELAXED))) {
+        return 0;
+    }
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    bool done = chan_recv_locked(c, word, elem, &ok);
+    if (!done) {
+        chan_unlock(c);
+    }
+    visit_end(v);
+    return done ? (ok ? 1 : -1) : 0;
+}
+
+/* All that wait are taken at once, and made ready after the lock is free. */
+EXPORT void pirn_chanv_close(pirn_chanv *c)
+{
+    struct waiter *first = NULL, **last = &first;
+    struct chan_op *op;
+    if (!c) {
+        misuse("close of nil channel");
+    }
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    if (word & CHAN_CLOSED) {
+        word_unlock(&c->word, word);
+        misuse("close of closed channel");
+    }
+    while ((op = take_locked(&c->receivers)) || (op = take_locked(&c->senders))) {
+        if (!op->sends) {
+            copy(op->elem, NULL, c->elem);
+        }
+        *last = serve(op, false);
+        last = &(*last)->next;
+    }
+    *last = NULL;
+    word_unlock(&c->word, chan_word_locked(c, word) | CHAN_CLOSED);
+    if (first) {
+        waiter_ready_list(first);
+    }
+    visit_end(v);
+}
+
+EXPORT size_t pirn_chanv_len(const pirn_chanv *c)
+{
+    return c ? chan_count(at_load(&c->word, RELAXED)) : 0;
+}
+
+EXPORT size_t pirn_chanv_cap(const pirn_chanv *c)
+{
+    return c ? c->cap : 0;
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+EXPORT pirn_chanv *pirn_chanv_make(size_t elem, size_t cap)
+{
+    size_t size;
+    if (cap > CHAN_MOST || __builtin_mul_overflow(elem, cap, &size)
+        || size > PTRDIFF_MAX - sizeof(pirn_chanv)) {
+        misuse("makechan: size out of range");
+    }
+    pirn_chanv *c = malloc(sizeof *c + size);
+    if (!c) {
+        fatal("out of memory: a channel of %zu bytes", sizeof *c + size);
+    }
+    *c = (pirn_chanv){.cap = cap, .elem = elem};
+    at_store(&c->refs, 1, RELAXED);
+    return c;
+}
+
+EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
+{
+    if (c && at_add(&c->refs, 1, RELAXED) == 0) {
+        throw("chan: retained after its last release");
+    }
+    return c;
+}
+
+/* Does somebody wait there who can never go on? Those that were chosen elsewhere don't. */
+static const struct chan_op *unclaimed(const struct chan_queue *q)
+{
+    for (const struct chan_op *op = q->first; op; op = op->next) {
+        if (!op->winner || !at_load(op->winner, RELAXED)) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+EXPORT void pirn_chanv_release(pirn_chanv *c)
+{
+    if (!c || at_add(&c->refs, (uint32_t)-1, ACQ_REL) != 1) {
+        return;
+    }
+    uint64_t word = word_lock(&c->word);
+    const struct chan_op *op = unclaimed(&c->receivers);
+    if (op || (op = unclaimed(&c->senders))) {
+        word_unlock(&c->word, word);
+        misuse("release of the last reference to a channel on which goroutine %lu waits",
+               op->waiter->g ? op->waiter->g->id : 0);
+    }
+    bool gone = c->selects == 0;
+    c->dead = true;
+    word_unlock(&c->word, word);
+    if (gone) {
+        free(c);
+    }
+}
+
+void chan_leave(struct chan_op *op)
+{
+    pirn_chanv *c = op->chan;
+    word_lock(&c->word);
+    if (op->queued) {
+        remove_locked(op);
+    }
+    c->selects -= op->winner != NULL;
+    bool gone = c->dead && c->selects == 0;
+    chan_unlock(c);
+    if (gone) {
+        free(c);
+    }
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside a channel; chan.c has the design, select.c is the other user.
+ */
+#ifndef PIRN_SYNC_CHAN_H
+#define PIRN_SYNC_CHAN_H
+
+#include <string.h>
+
+#include "sched/park.h"
+
+/* The word: a word lock (os/lock.c), flags, and the number of elements in the buffer. */
+#define CHAN_CLOSED ((uint64_t)4)
+#define CHAN_RECEIVERS ((uint64_t)8) /* somebody is in the queue */
+#define CHAN_SENDERS ((uint64_t)16)
+#define CHAN_ONE ((uint64_t)256) /* one element */
+#define CHAN_MOST ((size_t)1 << 55)
+
+typedef AT(void *) winner_t;
+
+/* One queued operation. It lives in the frame of the call that waits, or in a case of its select. */
+struct __attribute__((may_alias)) chan_op {
+    struct chan_op *next, *prev;
+    struct waiter *waiter; /* who waits */
+    winner_t *winner;      /* of a select: the operation that was chosen; NULL: not in a select */
+    pirn_chanv *chan;
+    bool sends;
+    void *elem; /* the value to send, or where to put the one that comes; may be NULL */
+    bool ok;    /* done by a partner; false: the channel was closed */
+    bool queued;
+};
+
+struct chan_queue {
+    struct chan_op *first, *last;
+};
+
+struct pirn_chanv {
+    at_u64 word;
+    size_t cap, elem;
+    size_t head; /* where the oldest element is */
+    struct chan_queue receivers, senders;
+    at_u32 refs;
+    uint32_t selects; /* that will come back to take an operation off; under the lock */
+    bool dead;        /* the last reference is gone */
+    _Alignas(16) unsigned char buf[];
+};
+
+static inline size_t chan_count(uint64_t word)
+{
+    return word / CHAN_ONE;
+}
+
+/* Could it be carried out at once? Panics come at once too. */
+static inline bool chan_can_send(const pirn_chanv *c, uint64_t word)
+{
+    return chan_count(word) < c->cap || (word & (CHAN_RECEIVERS | CHAN_CLOSED));
+}
+
+static inline bool chan_can_recv(uint64_t word)
+{
+    return chan_count(word) > 0 || (word & (CHAN_SENDERS | CHAN_CLOSED));
+}
+
+/* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
+ * false: it must wait, and the lock is still held. */
+bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);
+bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok);
+
+void chan_put_locked(struct chan_op *op);
+/* Takes it off its queue if it is still there. May free the channel. */
+void chan_leave(struct chan_op *op);
+/* The word of c as its queues are now. */
+uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word);
+void chan_unlock(pirn_chanv *c); /* after its queues may have changed */
+
+#endif
