@@ -339,19 +339,30 @@ static void filter(pirn_chan(int) in, pirn_chan(int) out, int prime)
     }
 }
 
-/* The goroutines still wait when the runtime ends: they are dropped, and so are their operations. */
-TEST_RUN_ATTR(sieve, PROCS)
+static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
+#define PRIMES (sizeof primes / sizeof *primes)
+static pirn_chan(int) stages[PRIMES + 1];
+
+static int run_sieve(void *arg)
 {
-    static const int primes[] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
-    pirn_chan(int) c = pirn_chan_make(int, 0);
-    pirn_go(numbers, c);
-    for (unsigned i = 0; i < sizeof primes / sizeof *primes; i++) {
-        int prime = pirn_chan_get(c);
+    (void)arg;
+    pirn_go(numbers, stages[0]);
+    for (unsigned i = 0; i < PRIMES; i++) {
+        int prime = pirn_chan_get(stages[i]);
         CHECK_EQ(prime, primes[i]);
-        pirn_chan(int) next = pirn_chan_make(int, 0);
-        pirn_go(filter, c, next, prime);
-        c = next;
+        pirn_go(filter, stages[i], stages[i + 1], prime);
     }
+    return 0;
+}
+
+/* The goroutines still wait when the runtime ends: they are dropped, and so are their operations. */
+TEST_ATTR(sieve, PROCS)
+{
+    for (unsigned i = 0; i <= PRIMES; i++)
+        stages[i] = pirn_chan_make(int, 0);
+    CHECK_EQ(pirn_run(run_sieve, NULL), 0);
+    for (unsigned i = 0; i <= PRIMES; i++)
+        pirn_chan_release(stages[i]);
 }
 
 /* --- other threads ------------------------------------------------------------------------------------------- */
