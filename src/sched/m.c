@@ -102,7 +102,7 @@ static void tell_all_to_stop(void)
 }
 
 /* An M on its own stack is in the runtime and will come: only goroutines are left behind. */
-__attribute__((no_sanitize("thread"))) static bool some_on_g0(void)
+__attribute__((no_sanitize("thread"))) static NOINLINE bool some_on_g0(void)
 {
     for (struct m *mp = sched.allm; mp; mp = mp->all) {
         if (!mp->ended && !mp->curg) {
@@ -130,9 +130,10 @@ static void wait_for_end(int64_t grace)
 }
 
 /* The thread runs on meanwhile, and what is read here may be out of date: it is for people. */
-__attribute__((no_sanitize("thread"))) static void report_left_behind(struct m *mp)
+__attribute__((no_sanitize("thread"))) static NOINLINE void report_left_behind(struct m *mp)
 {
-    struct g *gp = mp->curg;
+    struct g *gp =
+        *(struct g *volatile *)&mp->curg; /* here, and not in the caller: gcc's ipa-sra */
     const char *name = gp && gp->extra ? gp->extra->name : "";
     if (gp) {
         say("pirn: goroutine %lu (%s) still runs after the runtime has ended; its thread is left "

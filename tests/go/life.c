@@ -662,15 +662,39 @@ static void run_stubborn(void *arg)
     CHECK_EQ(pirn_run(return_arg, &six), 6);
 }
 
+/* It comes when nobody waits any more, and no atomic of the program's orders it after the stop. */
+static void run_late(void *arg)
+{
+    (void)arg;
+    pirn_config c = {.procs = 2, .stop_grace = 30 * PIRN_MS};
+    CHECK_EQ(pirn_run_config(&c, leave_late, NULL), 8);
+    CHECK_EQ(atomic_load(&ticks), 0);
+    WAIT_UNTIL(atomic_load(&ticks));
+    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* meanwhile its thread ends */
+}
+
+/* One line says so, and nothing else is said. */
+static void check_left_behind(void (*fn)(void *), const char *name)
+{
+    char line[200];
+    int status = test_in_child(fn, NULL);
+    const char *said = strchr(test_said, '(');
+    CHECK_EQ(strncmp(test_said, "pirn: goroutine ", 16), 0);
+    CHECK(said != NULL);
+    snprintf(line, sizeof line,
+             "(%s) still runs after the runtime has ended; its thread is left behind\n", name);
+    CHECK_STR(said, line);
+    CHECK_EQ(status, 0);
+}
+
 TEST(left_behind)
 {
-    int status = test_in_child(run_stubborn, NULL);
-    CHECK_EQ(strncmp(test_said, "pirn: goroutine ", 16), 0);
-    char *end = strchr(test_said, '\n');
-    CHECK(end != NULL);
-    CHECK_STR(end, "\n"); /* one line and no more */
-    CHECK(strstr(test_said, "(stubborn) still runs after the runtime has ended; its thread is left behind"));
-    CHECK_EQ(status, 0);
+    check_left_behind(run_stubborn, "stubborn");
+}
+
+TEST(left_behind_and_late)
+{
+    check_left_behind(run_late, "no name");
 }
 
 /* --- objects that outlive the runtime ----------------------------------------------------------- */

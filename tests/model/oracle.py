@@ -232,6 +232,7 @@ class Oracle:
         self.outcomes.add(got + '=' + ''.join(DIGITS[s.mo[l][-1][1]] for l in ATOMIC + PLAIN))
 
     def time_passes(self, s):
+        """In which every store becomes known to who wakes."""
         out = []
         for t in range(self.n):
             if s.asleep[t] and s.asleep[t][1]:
@@ -240,6 +241,7 @@ class Oracle:
                 for q in range(self.n):
                     everything |= ((1 << s.count[q]) - 1) << q * STRIDE
                 self.after(new, t, everything)
+                new.hb = replaced(new.hb, t, new.hb[t] | everything << SHIFT)
                 out.append(new)
         return out
 

@@ -63,7 +63,7 @@ int replay_value(void)
 
 int replay_thread(void)
 {
-    if (steps_log.at == steps_log.n) {
+    if (steps_log.at >= steps_log.n) {
         return -1;
     }
     if (steps_log.what[steps_log.at] >= ex.nthreads) {
