@@ -32,9 +32,10 @@ typedef struct pirn_chanv pirn_chanv;
 /* Panics if the size is absurd; out of memory is fatal. One reference, the caller's. */
 PIRN_API_ pirn_chanv *pirn_chanv_make(size_t elem, size_t cap);
 PIRN_API_ pirn_chanv *pirn_chanv_retain(pirn_chanv *c);
-PIRN_API_ void pirn_chanv_release(pirn_chanv *c); /* the last one: panics if goroutines wait on it */
-PIRN_API_ void pirn_chanv_send(pirn_chanv *c, const void *elem); /* may park */
-PIRN_API_ bool pirn_chanv_recv(pirn_chanv *c, void *elem);       /* may park; elem may be NULL */
+PIRN_API_ void
+pirn_chanv_release(pirn_chanv *c); /* the last one: panics if goroutines wait on it */
+PIRN_API_ void pirn_chanv_send(pirn_chanv *c, const void *elem);    /* may park */
+PIRN_API_ bool pirn_chanv_recv(pirn_chanv *c, void *elem);          /* may park; elem may be NULL */
 PIRN_API_ int pirn_chanv_try_send(pirn_chanv *c, const void *elem); /* 1, or 0: would block */
 PIRN_API_ int pirn_chanv_try_recv(pirn_chanv *c, void *elem); /* 1; 0: would block; -1: closed */
 PIRN_API_ void pirn_chanv_close(pirn_chanv *c);
@@ -56,7 +57,10 @@ enum pirn_case_kind_ { PIRN_CASE_NONE_, PIRN_CASE_RECV_, PIRN_CASE_SEND_, PIRN_C
 /* Index of the case that was carried out. Ready cases are chosen at random, fairly. May park. */
 PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
 
-#define PIRN_DEFAULT {.kind_ = PIRN_CASE_DEFAULT_}
+#define PIRN_DEFAULT                                                                               \
+    {                                                                                              \
+        .kind_ = PIRN_CASE_DEFAULT_                                                                \
+    }
 
 #ifdef __cplusplus
 }
@@ -70,7 +74,7 @@ PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
 /* Not a channel? Then this does not compile. */
 #define PIRN_CHANV_(c) ((pirn_chanv *)((void)sizeof((*(c))[0]), (c)))
 /* Where to put a value: a T *, or NULL. */
-#define PIRN_CHAN_TO_(c, p) (_Generic((p), PIRN_CHAN_T_(c) *: (p), void *: (p)))
+#define PIRN_CHAN_TO_(c, p) (_Generic((p), PIRN_CHAN_T_(c) * : (p), void * : (p)))
 #define PIRN_CHAN_CAT_(a, b) a##b
 #define PIRN_CHAN_NAME_(a, b) PIRN_CHAN_CAT_(a, b)
 
@@ -103,14 +107,20 @@ PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
     })
 
 #define PIRN_RECV(c, p)                                                                            \
-    {.kind_ = PIRN_CASE_RECV_, .chan_ = PIRN_CHANV_(c), .elem_ = PIRN_CHAN_TO_(c, p)}
+    {                                                                                              \
+        .kind_ = PIRN_CASE_RECV_, .chan_ = PIRN_CHANV_(c), .elem_ = PIRN_CHAN_TO_(c, p)            \
+    }
 #define PIRN_RECV_OK(c, p, ok)                                                                     \
-    {.kind_ = PIRN_CASE_RECV_, .chan_ = PIRN_CHANV_(c), .elem_ = PIRN_CHAN_TO_(c, p), .ok_ = (ok)}
+    {                                                                                              \
+        .kind_ = PIRN_CASE_RECV_, .chan_ = PIRN_CHANV_(c), .elem_ = PIRN_CHAN_TO_(c, p),           \
+        .ok_ = (ok)                                                                                \
+    }
 /* The sizeof: what can't be assigned to a T is no value for an array of T either. */
 #define PIRN_SEND(c, v)                                                                            \
-    {.kind_ = PIRN_CASE_SEND_,                                                                     \
-     .chan_ = PIRN_CHANV_(c),                                                                      \
-     .elem_ = (PIRN_CHAN_T_(c)[1]){(v)} + 0 * sizeof(*(PIRN_CHAN_T_(c) *)0 = (v))}
+    {                                                                                              \
+        .kind_ = PIRN_CASE_SEND_, .chan_ = PIRN_CHANV_(c),                                         \
+        .elem_ = (PIRN_CHAN_T_(c)[1]){(v)} + 0 * sizeof(*(PIRN_CHAN_T_(c) *)0 = (v))               \
+    }
 
 #define pirn_select(...)                                                                           \
     pirn_selectv((pirn_case[]){__VA_ARGS__},                                                       \

@@ -18,6 +18,12 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_CHAN_RECV_NIL] = "chan receive (NULL channel)",
     [WAIT_SELECT] = "select",
     [WAIT_SELECT_NONE] = "select (no cases)",
+    [WAIT_MUTEX] = "mutex lock",
+    [WAIT_RWMUTEX_LOCK] = "rwmutex lock",
+    [WAIT_RWMUTEX_RLOCK] = "rwmutex rlock",
+    [WAIT_COND] = "cond wait",
+    [WAIT_SEM] = "semaphore acquire",
+    [WAIT_BARRIER] = "barrier wait",
     [WAIT_WG] = "wait group wait",
     [WAIT_PARK] = "park",
 };

@@ -25,7 +25,8 @@ void commit_park(struct m *mp, struct g *gp)
 bool commit_unlock(struct g *gp, void *unlock_to)
 {
     (void)gp;
-    struct unlock_to u = *(struct unlock_to *)unlock_to; /* the waiter's frame: gone once unlocked */
+    struct unlock_to u =
+        *(struct unlock_to *)unlock_to; /* the waiter's frame: gone once unlocked */
     word_unlock(u.word, u.value);
     return true;
 }

@@ -51,6 +51,12 @@ enum wait_reason {
     WAIT_CHAN_RECV_NIL,
     WAIT_SELECT,
     WAIT_SELECT_NONE, /* no case can ever be chosen */
+    WAIT_MUTEX,
+    WAIT_RWMUTEX_LOCK,
+    WAIT_RWMUTEX_RLOCK,
+    WAIT_COND,
+    WAIT_SEM,
+    WAIT_BARRIER,
     WAIT_WG,
     WAIT_PARK,
     WAIT_REASONS

@@ -157,7 +157,8 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
         copy(elem, slot(c, 0), c->elem);
         drop_oldest(c);
         struct waiter *w = NULL;
-        if (c->senders.first && (from = take_locked(&c->senders))) { /* its value is the youngest now */
+        if (c->senders.first
+            && (from = take_locked(&c->senders))) { /* its value is the youngest now */
             copy(slot(c, n - 1), from->elem, c->elem);
             w = serve(from, true);
         } else {
@@ -190,7 +191,8 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
 /* --- calls ------------------------------------------------------------------------------------------ */
 
 /* Waits in the queue; the lock is held. True: a partner came; false: the channel was closed. */
-ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, bool sends, void *elem)
+ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, bool sends,
+                                 void *elem)
 {
     struct waiter foreign;
     struct chan_op op = {.chan = c, .sends = sends, .elem = elem};

@@ -16,7 +16,7 @@
  * Differs from Go, whose counter reaches zero in one step and is reset in another: between the two
  * a second Wait can return and free the object under the reset.
  */
-#include "sched/park.h"
+#include "sync/waitq.h"
 
 #define ONE ((uint64_t)1 << 32)
 #define WAITERS ((uint64_t)4)
@@ -61,9 +61,7 @@ static struct waiter *add_locked(pirn_wg *wg, int n)
         word_unlock(state, with_count(s, sum));
         return NULL;
     }
-    struct waiter *last = wg->waiters_, *first = last->next;
-    wg->waiters_ = NULL;
-    last->next = NULL;
+    struct waiter *first = waitq_take_all(&wg->waiters_);
     word_unlock(state, 0); /* from here on *wg may be gone */
     return first;
 }
@@ -112,20 +110,14 @@ void wg_forget_goroutines(pirn_wg *wg)
         return; /* done already, for another of its waiters */
     }
     uint64_t s = word_lock(state);
-    struct waiter *last = s & WAITERS ? wg->waiters_ : NULL, *kept = NULL;
-    struct waiter *w = last ? last->next : NULL;
+    struct waiter *w = s & WAITERS ? waitq_take_all(&wg->waiters_) : NULL;
     for (struct waiter *next; w; w = next) {
-        next = w == last ? NULL : w->next;
+        next = w->next;
         if (!w->g) {
-            w->next = kept ? kept->next : w;
-            if (kept) {
-                kept->next = w;
-            }
-            kept = w;
+            waitq_put(&wg->waiters_, w);
         }
     }
-    wg->waiters_ = kept;
-    word_unlock(state, kept ? s : s & ~WAITERS);
+    word_unlock(state, wg->waiters_ ? s : s & ~WAITERS);
 }
 
 EXPORT void pirn_wg_wait(pirn_wg *wg)
@@ -147,12 +139,8 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
         }
         return;
     }
-    struct waiter *w = waiter_of(mp, &foreign, wg), *last = wg->waiters_;
-    w->next = last ? last->next : w;
-    if (last) {
-        last->next = w;
-    }
-    wg->waiters_ = w;
+    struct waiter *w = waiter_of(mp, &foreign, wg);
+    waitq_put(&wg->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
     waiter_park(w, commit_unlock, &u, WAIT_WG);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {

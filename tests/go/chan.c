@@ -222,7 +222,8 @@ struct big {
     int id;
     char text[1000];
 };
-struct empty {};
+struct empty {
+};
 
 static void send_big(pirn_chan(struct big) c, int n)
 {

@@ -146,7 +146,8 @@ TEST_RUN_ATTR(fair, PROCS)
     pirn_chan_close(a);
     pirn_chan_close(b);
     for (int i = 0; i < TRIALS; i++) {
-        int v, k = pirn_select(PIRN_RECV(a, &v), PIRN_RECV(c, &v), PIRN_RECV(d, &v), PIRN_RECV(b, &v));
+        int v,
+            k = pirn_select(PIRN_RECV(a, &v), PIRN_RECV(c, &v), PIRN_RECV(d, &v), PIRN_RECV(b, &v));
         CHECK(k == 0 || k == 3);
         n[k == 3]++;
     }

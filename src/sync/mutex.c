@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mutexes.
+ *
+ * state_: a word lock (os/lock.c) for the queue, and flags. waiters_: the queue (waitq.h).
+ *   HELD      somebody has it
+ *   WAITERS   the queue is not empty
+ *   WOKEN     one was taken off the queue to try again: nobody else is woken meanwhile
+ *   STARVING  it is passed from hand to hand
+ *
+ * Free and uncontended, lock and unlock are one CAS each.
+ *
+ * Go's two modes. Normally who is woken has to compete with those who come along, and these mostly
+ * win, since they run already: that is what makes a mutex fast under contention. One that loses goes
+ * back to the front of the queue; if it has waited for more than 1 ms it turns the mutex to
+ * starvation: then unlock passes it to the first in the queue, and newcomers queue. That ends with
+ * one that has waited for less, or was the last.
+ *
+ * After the step that lets another one have it unlock does not touch the mutex any more [R9].
+ */
+#include "sync/waitq.h"
+
+#define HELD ((uint64_t)4)
+#define WAITERS ((uint64_t)8)
+#define WOKEN ((uint64_t)16)
+#define STARVING ((uint64_t)32)
+
+#define STARVES_AFTER (1 * PIRN_MS)
+#define SPINS 4 /* looks before it queues, if another P could have it */
+#define SPIN_PAUSES 30
+
+struct lock_op { /* of who waits, in its frame */
+    int64_t since;
+    bool handed;
+};
+
+static at_u64 *state_of(pirn_mutex *m)
+{
+    return (at_u64 *)(void *)&m->state_;
+}
+
+static bool take_if_free(at_u64 *state)
+{
+    uint64_t s = at_load(state, RELAXED);
+    return !(s & (HELD | STARVING | WORD_LOCK_BITS))
+           && at_cas(state, &s, s | HELD, ACQUIRE, RELAXED);
+}
+
+static bool spin_for(at_u64 *state)
+{
+    for (int i = 0; i < SPINS && at_load(&sched.nprocs, RELAXED) > 1; i++) {
+        if (at_load(state, RELAXED) & STARVING) {
+            return false;
+        }
+        if (take_if_free(state)) {
+            return true;
+        }
+        for (int k = 0; k < SPIN_PAUSES; k++) {
+            at_pause();
+        }
+    }
+    return false;
+}
+
+static NOINLINE void lock_slow(pirn_mutex *m)
+{
+    at_u64 *state = state_of(m);
+    struct lock_op op = {0};
+    bool again = false;
+    if (spin_for(state)) {
+        return;
+    }
+    for (;;) {
+        struct waiter foreign;
+        struct visit v = visit_begin();
+        uint64_t s = word_lock(state);
+        if (again) {
+            s &= ~WOKEN;
+        }
+        if (!(s & (HELD | STARVING))) {
+            word_unlock(state, s | HELD);
+            visit_end(v);
+            return;
+        }
+        visit_must_wait(v, "pirn_mutex_lock");
+        struct waiter *w = waiter_of(v.mp, &foreign, &op);
+        if (again) {
+            s |= now_ns() - op.since > STARVES_AFTER ? STARVING : 0;
+            waitq_put_first(&m->waiters_, w);
+        } else {
+            op.since = now_ns();
+            waitq_put(&m->waiters_, w);
+        }
+        struct unlock_to u = {state, s | WAITERS};
+        waiter_park(w, commit_unlock, &u, WAIT_MUTEX);
+        if (op.handed) {
+            return;
+        }
+        again = true;
+    }
+}
+
+EXPORT void pirn_mutex_lock(pirn_mutex *m)
+{
+    uint64_t none = 0;
+    if (unlikely(!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED))) {
+        lock_slow(m);
+    }
+}
+
+EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
+{
+    at_u64 *state = state_of(m);
+    for (;;) {
+        uint64_t s = at_load(state, RELAXED);
+        if (s & (HELD | STARVING)) {
+            return false;
+        }
+        if (take_if_free(state)) {
+            return true;
+        }
+        at_pause();
+    }
+}
+
+/* With the word lock held: who is to be made ready, and the state to leave. */
+static struct waiter *next_owner(pirn_mutex *m, uint64_t *s)
+{
+    struct waiter *w;
+    if (*s & STARVING) {
+        w = waitq_take(&m->waiters_);
+        struct lock_op *op = w->object;
+        op->handed = true;
+        if (!m->waiters_ || now_ns() - op->since < STARVES_AFTER) {
+            *s &= ~STARVING;
+        }
+    } else {
+        *s &= ~HELD;
+        if (*s & WOKEN || !(w = waitq_take(&m->waiters_))) {
+            return NULL;
+        }
+        *s |= WOKEN;
+    }
+    if (!m->waiters_) {
+        *s &= ~WAITERS;
+    }
+    return w;
+}
+
+static NOINLINE void unlock_slow(pirn_mutex *m)
+{
+    at_u64 *state = state_of(m);
+    struct visit v = visit_begin();
+    uint64_t s = word_lock(state);
+    if (!(s & HELD)) {
+        word_unlock(state, s);
+        fatal("sync: unlock of unlocked mutex");
+    }
+    struct waiter *w = next_owner(m, &s);
+    word_unlock(state, s);
+    if (w) {
+        waiter_ready(w);
+    }
+    visit_end(v);
+}
+
+EXPORT void pirn_mutex_unlock(pirn_mutex *m)
+{
+    uint64_t held = HELD;
+    if (unlikely(!at_cas(state_of(m), &held, 0, RELEASE, RELAXED))) {
+        unlock_slow(m);
+    }
+}

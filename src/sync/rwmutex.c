@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reader-writer mutexes.
+ *
+ * state_: a word lock for the queue, WRITER (held by one), WAITERS, and the number of readers.
+ * waiters_: those who wait, in the order in which they came.
+ *
+ * Who comes while somebody waits queues too, readers as well: so no writer starves. It is passed from
+ * hand to hand: to the first in the queue, and if that is a reader to all readers that follow it.
+ * Without waiters each call is one CAS.
+ */
+#include "sync/waitq.h"
+
+#define WRITER ((uint64_t)4)
+#define WAITERS ((uint64_t)8)
+#define READER ((uint64_t)256) /* one of them */
+
+struct rw_op { /* of who waits, in its frame */
+    bool writes;
+};
+
+static at_u64 *state_of(pirn_rwmutex *m)
+{
+    return (at_u64 *)(void *)&m->state_;
+}
+
+static bool can_enter(uint64_t s, bool writes)
+{
+    return writes ? s < READER && !(s & (WRITER | WAITERS)) : !(s & (WRITER | WAITERS));
+}
+
+static bool try_enter(at_u64 *state, bool writes)
+{
+    uint64_t s = at_load(state, RELAXED);
+    while (can_enter(s, writes) && !(s & WORD_LOCK_BITS)) {
+        if (at_cas(state, &s, s + (writes ? WRITER : READER), ACQUIRE, RELAXED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* With the word lock held, and nobody inside: lets the next one in, or the next readers. */
+static struct waiter *let_in(pirn_rwmutex *m, uint64_t *s)
+{
+    struct waiter *first = NULL, **last = &first, *w;
+    while ((w = waitq_first(&m->waiters_))) {
+        bool writes = ((struct rw_op *)w->object)->writes;
+        if (writes && *s >= READER) {
+            break;
+        }
+        waitq_take(&m->waiters_);
+        *s += writes ? WRITER : READER;
+        *last = w;
+        last = &w->next;
+        if (writes) {
+            break;
+        }
+    }
+    *last = NULL;
+    if (!m->waiters_) {
+        *s &= ~WAITERS;
+    }
+    return first;
+}
+
+static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
+{
+    at_u64 *state = state_of(m);
+    struct waiter foreign;
+    struct rw_op op = {.writes = writes};
+    struct visit v = visit_begin();
+    uint64_t s = word_lock(state);
+    if (can_enter(s, writes)) {
+        word_unlock(state, s + (writes ? WRITER : READER));
+        visit_end(v);
+        return;
+    }
+    visit_must_wait(v, call);
+    struct waiter *w = waiter_of(v.mp, &foreign, &op);
+    waitq_put(&m->waiters_, w);
+    struct unlock_to u = {state, s | WAITERS};
+    waiter_park(w, commit_unlock, &u, writes ? WAIT_RWMUTEX_LOCK : WAIT_RWMUTEX_RLOCK);
+}
+
+/* The last one inside leaves, or there are waiters to look at. */
+static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
+{
+    at_u64 *state = state_of(m);
+    struct waiter *first = NULL;
+    struct visit v = visit_begin();
+    uint64_t s = word_lock(state);
+    if (writes ? !(s & WRITER) : s < READER) {
+        word_unlock(state, s);
+        fatal(writes ? "sync: Unlock of unlocked RWMutex" : "sync: RUnlock of unlocked RWMutex");
+    }
+    s -= writes ? WRITER : READER;
+    if (s < READER && (s & WAITERS)) {
+        first = let_in(m, &s);
+    }
+    word_unlock(state, s);
+    if (first) {
+        waiter_ready_list(first);
+    }
+    visit_end(v);
+}
+
+static void leave(pirn_rwmutex *m, bool writes)
+{
+    at_u64 *state = state_of(m);
+    uint64_t s = at_load(state, RELAXED);
+    while (!(s & (WAITERS | WORD_LOCK_BITS)) && (writes ? s & WRITER : s >= READER)) {
+        if (at_cas(state, &s, s - (writes ? WRITER : READER), RELEASE, RELAXED)) {
+            return;
+        }
+    }
+    leave_slow(m, writes);
+}
+
+/* Exact: it does not fail because somebody looks at the queue. */
+static bool try_for_sure(pirn_rwmutex *m, bool writes)
+{
+    at_u64 *state = state_of(m);
+    if (try_enter(state, writes)) {
+        return true;
+    }
+    uint64_t s = word_lock(state);
+    bool can = can_enter(s, writes);
+    word_unlock(state, can ? s + (writes ? WRITER : READER) : s);
+    return can;
+}
+
+EXPORT void pirn_rwmutex_lock(pirn_rwmutex *m)
+{
+    if (!try_enter(state_of(m), true)) {
+        enter_slow(m, true, "pirn_rwmutex_lock");
+    }
+}
+
+EXPORT bool pirn_rwmutex_try_lock(pirn_rwmutex *m)
+{
+    return try_for_sure(m, true);
+}
+
+EXPORT void pirn_rwmutex_unlock(pirn_rwmutex *m)
+{
+    leave(m, true);
+}
+
+EXPORT void pirn_rwmutex_rlock(pirn_rwmutex *m)
+{
+    if (!try_enter(state_of(m), false)) {
+        enter_slow(m, false, "pirn_rwmutex_rlock");
+    }
+}
+
+EXPORT bool pirn_rwmutex_try_rlock(pirn_rwmutex *m)
+{
+    return try_for_sure(m, false);
+}
+
+EXPORT void pirn_rwmutex_runlock(pirn_rwmutex *m)
+{
+    leave(m, false);
+}

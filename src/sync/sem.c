@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Weighted semaphores, and barriers.
+ *
+ * state_: a word lock, and WAITERS. n_: permits that are left, under the lock; waiters_: those who
+ * wait, who are served in the order in which they came: a small request does not overtake a large one.
+ */
+#include "sync/waitq.h"
+
+#define WAITERS ((uint64_t)4)
+
+static at_u64 *word_of(uint64_t *state)
+{
+    return (at_u64 *)(void *)state;
+}
+
+/* --- semaphores -------------------------------------------------------------------------------- */
+
+struct sem_op { /* of who waits, in its frame */
+    int64_t n;
+};
+
+EXPORT void pirn_sem_init(pirn_sem *s, int64_t n)
+{
+    if (n < 0) {
+        misuse("semaphore: negative number of permits");
+    }
+    *s = (pirn_sem){.n_ = n};
+}
+
+static bool take(pirn_sem *s, int64_t n)
+{
+    if (n < 0) {
+        misuse("semaphore: negative number of permits");
+    }
+    if (s->waiters_ || s->n_ < n) {
+        return false;
+    }
+    s->n_ -= n;
+    return true;
+}
+
+EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
+{
+    struct waiter foreign;
+    struct sem_op op = {n};
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(word_of(&s->state_));
+    if (take(s, n)) {
+        word_unlock(word_of(&s->state_), word);
+        visit_end(v);
+        return;
+    }
+    visit_must_wait(v, "pirn_sem_acquire");
+    struct waiter *w = waiter_of(v.mp, &foreign, &op);
+    waitq_put(&s->waiters_, w);
+    struct unlock_to u = {word_of(&s->state_), word | WAITERS};
+    waiter_park(w, commit_unlock, &u, WAIT_SEM);
+}
+
+EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
+{
+    uint64_t word = word_lock(word_of(&s->state_));
+    bool taken = take(s, n);
+    word_unlock(word_of(&s->state_), word);
+    return taken;
+}
+
+EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
+{
+    struct waiter *first = NULL, **last = &first, *w;
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(word_of(&s->state_));
+    if (n < 0 || __builtin_add_overflow(s->n_, n, &s->n_)) {
+        misuse("semaphore: released more than can be held");
+    }
+    while ((w = waitq_first(&s->waiters_)) && ((struct sem_op *)w->object)->n <= s->n_) {
+        s->n_ -= ((struct sem_op *)w->object)->n;
+        *last = waitq_take(&s->waiters_);
+        last = &w->next;
+    }
+    *last = NULL;
+    word_unlock(word_of(&s->state_), s->waiters_ ? word : word & ~WAITERS);
+    if (first) {
+        waiter_ready_list(first);
+    }
+    visit_end(v);
+}
+
+/* --- barriers ---------------------------------------------------------------------------------- */
+
+EXPORT void pirn_barrier_init(pirn_barrier *b, int n)
+{
+    if (n < 1) {
+        misuse("barrier: for fewer than one");
+    }
+    *b = (pirn_barrier){.n_ = n};
+}
+
+EXPORT bool pirn_barrier_wait(pirn_barrier *b)
+{
+    struct waiter foreign;
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(word_of(&b->state_));
+    if (++b->arrived_ >= b->n_) {
+        struct waiter *first = waitq_take_all(&b->waiters_);
+        b->arrived_ = 0;
+        word_unlock(word_of(&b->state_), 0);
+        if (first) {
+            waiter_ready_list(first);
+        }
+        visit_end(v);
+        return true;
+    }
+    visit_must_wait(v, "pirn_barrier_wait");
+    struct waiter *w = waiter_of(v.mp, &foreign, b);
+    waitq_put(&b->waiters_, w);
+    struct unlock_to u = {word_of(&b->state_), word};
+    waiter_park(w, commit_unlock, &u, WAIT_BARRIER);
+    return false;
+}

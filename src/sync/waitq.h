@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A queue of wait records in one pointer: the last of a ring, whose next is the first. Under the
+ * lock of its object.
+ */
+#ifndef PIRN_SYNC_WAITQ_H
+#define PIRN_SYNC_WAITQ_H
+
+#include "sched/park.h"
+
+static inline void waitq_put(void **q, struct waiter *w)
+{
+    struct waiter *last = *q;
+    w->next = last ? last->next : w;
+    if (last) {
+        last->next = w;
+    }
+    *q = w;
+}
+
+static inline void waitq_put_first(void **q, struct waiter *w)
+{
+    struct waiter *last = *q;
+    waitq_put(q, w);
+    *q = last ? last : w;
+}
+
+static inline struct waiter *waitq_first(void **q)
+{
+    struct waiter *last = *q;
+    return last ? last->next : NULL;
+}
+
+static inline struct waiter *waitq_take(void **q)
+{
+    struct waiter *last = *q, *first = last ? last->next : NULL;
+    if (first == last) {
+        *q = NULL;
+    } else {
+        last->next = first->next;
+    }
+    if (first) {
+        first->next = NULL;
+    }
+    return first;
+}
+
+/* All, as a list. */
+static inline struct waiter *waitq_take_all(void **q)
+{
+    struct waiter *last = *q, *first = last ? last->next : NULL;
+    if (last) {
+        last->next = NULL;
+    }
+    *q = NULL;
+    return first;
+}
+
+/* Takes out the one, wherever it is; false: it is not there. */
+static inline bool waitq_remove(void **q, struct waiter *w)
+{
+    struct waiter *last = *q, *before = last;
+    if (!last) {
+        return false;
+    }
+    do {
+        if (before->next == w) {
+            before->next = w->next;
+            if (w == last) {
+                *q = before == w ? NULL : before;
+            }
+            w->next = NULL;
+            return true;
+        }
+        before = before->next;
+    } while (before != last);
+    return false;
+}
+
+#endif

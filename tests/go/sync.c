@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Locks and the like, as Go's tests want them: the section "sync" of the conformance list. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include <pirn.h>
+
+#include "harness.h"
+
+#define PROCS .procs = "1,2,4,16"
+#define TIMES (TEST_TSAN ? 200 : 1000)
+
+static void settle(void)
+{
+    for (int i = 0; i < 20; i++)
+        pirn_yield();
+}
+
+/* --- mutex ------------------------------------------------------------------------------------------------- */
+
+static pirn_mutex mutex;
+static long counter;
+
+static void hammer(bool yields)
+{
+    for (int i = 0; i < TIMES; i++) {
+        if (i % 3 == 0) {
+            if (!pirn_mutex_try_lock(&mutex))
+                pirn_mutex_lock(&mutex);
+        } else {
+            pirn_mutex_lock(&mutex);
+        }
+        long c = counter;
+        if (yields)
+            pirn_yield();
+        counter = c + 1;
+        pirn_mutex_unlock(&mutex);
+    }
+}
+
+static void count_under_mutex(bool yields)
+{
+    pirn_wg wg = {0};
+    counter = 0;
+    for (int i = 0; i < 10; i++)
+        pirn_wg_go(&wg, hammer, yields);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(counter, 10 * TIMES);
+    CHECK(pirn_mutex_try_lock(&mutex));
+    CHECK(!pirn_mutex_try_lock(&mutex));
+    pirn_mutex_unlock(&mutex);
+}
+
+TEST_RUN_ATTR(mutex_counts, PROCS)
+{
+    count_under_mutex(false);
+    count_under_mutex(true);
+}
+
+static void *hammer_thread(void *arg)
+{
+    (void)arg;
+    hammer(false);
+    return NULL;
+}
+
+TEST_ATTR(mutex_with_threads, PROCS)
+{
+    pthread_t t[4];
+    pirn_wg wg = {0};
+    counter = 0;
+    CHECK_EQ(pirn_start(NULL), 0);
+    for (int i = 0; i < 4; i++) {
+        pthread_create(&t[i], NULL, hammer_thread, NULL);
+        pirn_wg_go(&wg, hammer, i % 2 == 1);
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(counter, 8 * TIMES);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+static atomic_bool stop;
+
+/* Holds it almost all the time. */
+static void hog(void)
+{
+    while (!atomic_load(&stop)) {
+        pirn_mutex_lock(&mutex);
+        for (pirn_ns until = pirn_now() + 100 * PIRN_US; pirn_now() < until;) {
+        }
+        pirn_mutex_unlock(&mutex);
+    }
+}
+
+/* Not with one P: whoever computes there keeps it. */
+TEST_RUN_ATTR(mutex_is_fair, .procs = "2,4,16")
+{
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, hog);
+    for (int i = 0; i < 10; i++) {
+        pirn_yield();
+        pirn_mutex_lock(&mutex);
+        pirn_mutex_unlock(&mutex);
+    }
+    atomic_store(&stop, true);
+    pirn_wg_wait(&wg);
+}
+
+/* Freed by the next owner, while the unlock before may still be under way. */
+struct shared {
+    pirn_mutex m;
+    int refs;
+};
+
+static void drop(struct shared *s)
+{
+    pirn_mutex_lock(&s->m);
+    int left = --s->refs;
+    pirn_mutex_unlock(&s->m);
+    if (left == 0)
+        free(s);
+}
+
+TEST_RUN_ATTR(mutex_in_freed_memory, PROCS)
+{
+    for (int i = 0; i < TIMES; i++) {
+        pirn_wg wg = {0};
+        struct shared *s = calloc(1, sizeof *s);
+        s->refs = 4;
+        for (int k = 0; k < 4; k++)
+            pirn_wg_go(&wg, drop, s);
+        pirn_wg_wait(&wg);
+    }
+}
+
+/* --- rwmutex ----------------------------------------------------------------------------------------------- */
+
+static pirn_rwmutex rw;
+static atomic_int inside; /* readers + 10000 * writers */
+
+static void reader(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        pirn_rwmutex_rlock(&rw);
+        CHECK_LT(atomic_fetch_add(&inside, 1), 10000);
+        if (i % 7 == 0)
+            pirn_yield();
+        atomic_fetch_sub(&inside, 1);
+        pirn_rwmutex_runlock(&rw);
+    }
+}
+
+static void writer(void)
+{
+    for (int i = 0; i < TIMES; i++) {
+        pirn_rwmutex_lock(&rw);
+        CHECK_EQ(atomic_fetch_add(&inside, 10000), 0);
+        if (i % 7 == 0)
+            pirn_yield();
+        atomic_fetch_sub(&inside, 10000);
+        pirn_rwmutex_unlock(&rw);
+    }
+}
+
+TEST_RUN_ATTR(rwmutex_excludes, PROCS)
+{
+    pirn_wg wg = {0};
+    for (int i = 0; i < 5; i++) {
+        pirn_wg_go(&wg, reader);
+        pirn_wg_go(&wg, i % 2 ? writer : reader);
+    }
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&inside), 0);
+    CHECK(pirn_rwmutex_try_rlock(&rw));
+    CHECK(pirn_rwmutex_try_rlock(&rw));
+    CHECK(!pirn_rwmutex_try_lock(&rw));
+    pirn_rwmutex_runlock(&rw);
+    pirn_rwmutex_runlock(&rw);
+    CHECK(pirn_rwmutex_try_lock(&rw));
+    CHECK(!pirn_rwmutex_try_rlock(&rw));
+    pirn_rwmutex_unlock(&rw);
+}
+
+static void reads_with(pirn_barrier *b)
+{
+    pirn_rwmutex_rlock(&rw);
+    pirn_barrier_wait(b);
+    pirn_rwmutex_runlock(&rw);
+}
+
+TEST_RUN_ATTR(readers_are_parallel, PROCS)
+{
+    pirn_wg wg = {0};
+    pirn_barrier b;
+    pirn_barrier_init(&b, 10);
+    for (int i = 0; i < 10; i++)
+        pirn_wg_go(&wg, reads_with, &b);
+    pirn_wg_wait(&wg);
+}
+
+/* --- cond -------------------------------------------------------------------------------------------------- */
+
+static pirn_cond cond;
+static int waiting, awake, order[10];
+
+static void cond_waiter(int i)
+{
+    pirn_mutex_lock(&mutex);
+    waiting++;
+    pirn_cond_wait(&cond, &mutex);
+    order[awake++] = i;
+    pirn_mutex_unlock(&mutex);
+}
+
+static int locked_read(const int *p)
+{
+    pirn_mutex_lock(&mutex);
+    int v = *p;
+    pirn_mutex_unlock(&mutex);
+    return v;
+}
+
+static void start_waiters(pirn_wg *wg, int n)
+{
+    waiting = awake = 0;
+    for (int i = 0; i < n; i++) {
+        pirn_wg_go(wg, cond_waiter, i);
+        while (locked_read(&waiting) <= i)
+            pirn_yield();
+    }
+}
+
+TEST_RUN_ATTR(cond_signals_one, PROCS)
+{
+    pirn_wg wg = {0};
+    pirn_cond_signal(&cond); /* nobody is there */
+    start_waiters(&wg, 10);
+    for (int i = 0; i < 10; i++) {
+        settle();
+        CHECK_EQ(locked_read(&awake), i);
+        pirn_cond_signal(&cond);
+        while (locked_read(&awake) <= i)
+            pirn_yield();
+        CHECK_EQ(order[i], i); /* in the order in which they came */
+    }
+    pirn_wg_wait(&wg);
+}
+
+TEST_RUN_ATTR(cond_broadcasts, PROCS)
+{
+    for (int round = 0; round < 20; round++) {
+        pirn_wg wg = {0};
+        start_waiters(&wg, 10);
+        pirn_mutex_lock(&mutex);
+        pirn_cond_broadcast(&cond);
+        CHECK_EQ(awake, 0);
+        pirn_mutex_unlock(&mutex);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(awake, 10);
+    }
+}
+
+/* --- semaphore, barrier ---------------------------------------------------------------------------------------- */
+
+static pirn_sem sem = PIRN_SEM_INIT(5);
+static atomic_int held;
+
+static void acquires(int n)
+{
+    for (int i = 0; i < TIMES; i++) {
+        pirn_sem_acquire(&sem, n);
+        CHECK_LE(atomic_fetch_add(&held, n) + n, 5);
+        if (i % 5 == 0)
+            pirn_yield();
+        atomic_fetch_sub(&held, n);
+        pirn_sem_release(&sem, n);
+    }
+}
+
+TEST_RUN_ATTR(semaphore_holds, PROCS)
+{
+    pirn_wg wg = {0};
+    for (int i = 0; i < 10; i++)
+        pirn_wg_go(&wg, acquires, 1 + i % 5);
+    pirn_wg_wait(&wg);
+    CHECK(pirn_sem_try_acquire(&sem, 5));
+    CHECK(!pirn_sem_try_acquire(&sem, 1));
+    CHECK(pirn_sem_try_acquire(&sem, 0));
+    pirn_sem_release(&sem, 5);
+}
+
+static atomic_int large_has_it;
+
+static void acquires_large(void)
+{
+    pirn_sem_acquire(&sem, 5);
+    atomic_store(&large_has_it, 1);
+    pirn_sem_release(&sem, 5);
+}
+
+/* A small request does not overtake a large one. */
+TEST_RUN_ATTR(semaphore_is_fifo, PROCS)
+{
+    pirn_wg wg = {0};
+    pirn_sem_acquire(&sem, 1);
+    pirn_wg_go(&wg, acquires_large);
+    while (pirn_sem_try_acquire(&sem, 1)) {
+        pirn_sem_release(&sem, 1);
+        pirn_yield();
+    }
+    CHECK_EQ(atomic_load(&large_has_it), 0);
+    pirn_sem_release(&sem, 1);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&large_has_it), 1);
+}
+
+static atomic_int arrived;
+
+static void laps(pirn_barrier *b, atomic_int *firsts)
+{
+    for (int i = 1; i <= 50; i++) {
+        atomic_fetch_add(&arrived, 1);
+        if (pirn_barrier_wait(b))
+            atomic_fetch_add(firsts, 1);
+        CHECK_GE(atomic_load(&arrived), 8 * i);
+        pirn_barrier_wait(b);
+    }
+}
+
+TEST_RUN_ATTR(barrier_laps, PROCS)
+{
+    pirn_wg wg = {0};
+    pirn_barrier b;
+    atomic_int firsts = 0;
+    pirn_barrier_init(&b, 8);
+    for (int i = 0; i < 8; i++)
+        pirn_wg_go(&wg, laps, &b, &firsts);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&firsts), 50);
+}
