@@ -22,15 +22,6 @@ void commit_park(struct m *mp, struct g *gp)
     }
 }
 
-bool commit_unlock(struct g *gp, void *unlock_to)
-{
-    (void)gp;
-    struct unlock_to u =
-        *(struct unlock_to *)unlock_to; /* the waiter's frame: gone once unlocked */
-    word_unlock(u.word, u.value);
-    return true;
-}
-
 /* From any thread; a foreign one is inside foreign_enter(). The goroutine runs next on this P. */
 void ready(struct g *gp)
 {

@@ -57,13 +57,6 @@ ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg,
     }
 }
 
-/* The usual commit action: unlocks the word lock of the object. */
-struct unlock_to {
-    at_u64 *word;
-    uint64_t value;
-};
-bool commit_unlock(struct g *gp, void *unlock_to);
-
 /*
  * A call on an object that may be shared with anybody, from anywhere: a goroutine, a foreign thread
  * beside a runtime, or a thread without one. Only the first two may wait.

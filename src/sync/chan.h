@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "sched/park.h"
+#include "sync/waitq.h"
 
 /* The word: a word lock (os/lock.c), flags, and the number of elements in the buffer. */
 #define CHAN_CLOSED ((uint64_t)4)

@@ -219,11 +219,10 @@ void chan_forget_goroutine(struct g *gp)
 
 static struct rand *rand_of(struct m *mp, struct rand *own)
 {
-    static at_u64 calls;
     if (likely(mp)) {
         return &mp->rand;
     }
-    rand_seed(own, at_add(&calls, 1, RELAXED));
+    rand_seed(own, (uint64_t)now_ns());
     return own;
 }
 

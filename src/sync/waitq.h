@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A queue of wait records in one pointer: the last of a ring, whose next is the first. Under the
- * lock of its object.
+ * What objects with a word lock share: a queue of wait records in one pointer, the last of a ring,
+ * whose next is the first; and giving back the lock once the goroutine has left its stack.
  */
 #ifndef PIRN_SYNC_WAITQ_H
 #define PIRN_SYNC_WAITQ_H
 
 #include "sched/park.h"
+
+/* The usual commit action: unlocks the word lock of the object. */
+struct unlock_to {
+    at_u64 *word;
+    uint64_t value;
+};
+
+static inline bool commit_unlock(struct g *gp, void *arg)
+{
+    (void)gp;
+    struct unlock_to u = *(struct unlock_to *)arg; /* the waiter's frame: gone once unlocked */
+    word_unlock(u.word, u.value);
+    return true;
+}
 
 static inline void waitq_put(void **q, struct waiter *w)
 {

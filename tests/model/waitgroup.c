@@ -4,35 +4,8 @@
  * spins. See waitgroup.h.
  */
 #include "waitgroup.h"
+#include "foreign_lean.h"
 #include "word_spin.h"
-
-bool foreign_enter(void)
-{
-    return true;
-}
-
-void foreign_leave(void)
-{
-}
-
-void foreign_hold(void)
-{
-}
-
-void foreign_release(void)
-{
-}
-
-void foreign_park(struct note *note, commit_fn *commit, void *arg)
-{
-    CHECK(commit(NULL, arg));
-    note_wait(note);
-}
-
-void foreign_ready(struct note *note)
-{
-    note_post(note);
-}
 
 /* --- two wait ------------------------------------------------------------------------------------------- */
 
