@@ -72,7 +72,7 @@ PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
 
 #define PIRN_CHAN_T_(c) __typeof__((*(c))[0])
 /* Not a channel? Then this does not compile. */
-#define PIRN_CHANV_(c) ((pirn_chanv *)((void)sizeof((*(c))[0]), (c)))
+#define PIRN_CHANV_(c) ((pirn_chanv *)_Generic((c), PIRN_CHAN_T_(c)(*)[]: (c)))
 /* Where to put a value: a T *, or NULL. */
 #define PIRN_CHAN_TO_(c, p) (_Generic((p), PIRN_CHAN_T_(c) * : (p), void * : (p)))
 #define PIRN_CHAN_CAT_(a, b) a##b

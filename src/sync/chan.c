@@ -181,8 +181,8 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
     }
     if (word & CHAN_CLOSED) {
         *ok = false;
-        word_unlock(&c->word, word);
         copy(elem, NULL, c->elem);
+        word_unlock(&c->word, word);
         return true;
     }
     return false;
@@ -254,6 +254,7 @@ EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
 
 EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 {
+    enter();
     if (!c || !chan_can_send(c, at_load(&c->word, RELAXED))) {
         return 0;
     }
@@ -270,6 +271,7 @@ EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
 {
     bool ok = false;
+    enter();
     if (!c || !chan_can_recv(at_load(&c->word, RELAXED))) {
         return 0;
     }
@@ -367,9 +369,9 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     uint64_t word = word_lock(&c->word);
     const struct chan_op *op = unclaimed(&c->receivers);
     if (op || (op = unclaimed(&c->senders))) {
+        uint64_t id = op->waiter->g ? op->waiter->g->id : 0;
         word_unlock(&c->word, word);
-        misuse("release of the last reference to a channel on which goroutine %lu waits",
-               op->waiter->g ? op->waiter->g->id : 0);
+        misuse("release of the last reference to a channel on which goroutine %lu waits", id);
     }
     bool gone = c->selects == 0;
     c->dead = true;

@@ -25,7 +25,7 @@ EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
     uint64_t s = word_lock(state_of(c));
     struct waiter *w = waiter_of(v.mp, &foreign, c);
     waitq_put(&c->waiters_, w);
-    pirn_mutex_unlock(m);
+    mutex_unlock_visiting(m);
     struct unlock_to u = {state_of(c), s | WAITERS};
     waiter_park(w, commit_unlock, &u, WAIT_COND);
     pirn_mutex_lock(m);

@@ -103,6 +103,7 @@ static NOINLINE void lock_slow(pirn_mutex *m)
 EXPORT void pirn_mutex_lock(pirn_mutex *m)
 {
     uint64_t none = 0;
+    enter();
     if (unlikely(!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED))) {
         lock_slow(m);
     }
@@ -111,6 +112,7 @@ EXPORT void pirn_mutex_lock(pirn_mutex *m)
 EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
+    enter();
     for (;;) {
         uint64_t s = at_load(state, RELAXED);
         if (s & (HELD | STARVING)) {
@@ -147,10 +149,9 @@ static struct waiter *next_owner(pirn_mutex *m, uint64_t *s)
     return w;
 }
 
-static NOINLINE void unlock_slow(pirn_mutex *m)
+static void unlock_contended(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
-    struct visit v = visit_begin();
     uint64_t s = word_lock(state);
     if (!(s & HELD)) {
         word_unlock(state, s);
@@ -161,13 +162,32 @@ static NOINLINE void unlock_slow(pirn_mutex *m)
     if (w) {
         waiter_ready(w);
     }
+}
+
+static bool unlock_fast(pirn_mutex *m)
+{
+    uint64_t held = HELD;
+    return at_cas(state_of(m), &held, 0, RELEASE, RELAXED);
+}
+
+/* For a caller that is inside a visit, and may hold another object's lock. */
+void mutex_unlock_visiting(pirn_mutex *m)
+{
+    if (!unlock_fast(m)) {
+        unlock_contended(m);
+    }
+}
+
+static NOINLINE void unlock_slow(pirn_mutex *m)
+{
+    struct visit v = visit_begin();
+    unlock_contended(m);
     visit_end(v);
 }
 
 EXPORT void pirn_mutex_unlock(pirn_mutex *m)
 {
-    uint64_t held = HELD;
-    if (unlikely(!at_cas(state_of(m), &held, 0, RELEASE, RELAXED))) {
+    if (unlikely(!unlock_fast(m))) {
         unlock_slow(m);
     }
 }

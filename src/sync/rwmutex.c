@@ -121,6 +121,7 @@ static void leave(pirn_rwmutex *m, bool writes)
 static bool try_for_sure(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
+    enter();
     if (try_enter(state, writes)) {
         return true;
     }
@@ -132,6 +133,7 @@ static bool try_for_sure(pirn_rwmutex *m, bool writes)
 
 EXPORT void pirn_rwmutex_lock(pirn_rwmutex *m)
 {
+    enter();
     if (!try_enter(state_of(m), true)) {
         enter_slow(m, true, "pirn_rwmutex_lock");
     }
@@ -149,6 +151,7 @@ EXPORT void pirn_rwmutex_unlock(pirn_rwmutex *m)
 
 EXPORT void pirn_rwmutex_rlock(pirn_rwmutex *m)
 {
+    enter();
     if (!try_enter(state_of(m), false)) {
         enter_slow(m, false, "pirn_rwmutex_rlock");
     }

@@ -60,6 +60,7 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
 {
+    enter();
     uint64_t word = word_lock(word_of(&s->state_));
     bool taken = take(s, n);
     word_unlock(word_of(&s->state_), word);

@@ -22,6 +22,9 @@ static inline bool commit_unlock(struct g *gp, void *arg)
     return true;
 }
 
+/* mutex.c */
+void mutex_unlock_visiting(struct pirn_mutex *m);
+
 static inline void waitq_put(void **q, struct waiter *w)
 {
     struct waiter *last = *q;
