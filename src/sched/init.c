@@ -139,22 +139,13 @@ static int start_locked(const pirn_config *given)
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
+/* It is inside a wait: in the queue of an object, or off it already but not yet back in its call. */
 static void forget_waiter(struct g *gp, void *arg)
 {
     (void)arg;
-    if (at_load(&gp->status, RELAXED) != G_WAITING) {
-        return;
-    }
-    switch (gp->reason) {
-    case WAIT_WG:
-        if (!stack_contains(gp->run.waiter.object)) {
-            wg_forget_goroutines(gp->run.waiter.object);
-        }
-        break;
-    case WAIT_CHAN_SEND:
-    case WAIT_CHAN_RECV:
-    case WAIT_SELECT: chan_forget_goroutine(gp); break;
-    default: break;
+    uint32_t status = at_load(&gp->status, RELAXED);
+    if (gp->reason != WAIT_NONE && (status == G_WAITING || status == G_RUNNABLE)) {
+        sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
     }
 }
 

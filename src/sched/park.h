@@ -32,6 +32,7 @@ ALWAYS_INLINE void park(commit_fn *commit, void *arg, enum wait_reason reason)
     mp->park_commit = commit;
     mp->park_arg = arg;
     switch_away(mp, gp, next_runnable(mp), commit_park);
+    gp->reason = WAIT_NONE;
 }
 
 /* The record of this wait: that of the goroutine, or *foreign, on the stack of another thread. */
@@ -66,13 +67,19 @@ struct visit {
     bool entered; /* a foreign thread, inside foreign_enter() */
 };
 
-static inline struct visit visit_begin(void)
+/* Goes on with a call that has waited in between: it may owe others something, and is not stopped. */
+static inline struct visit visit_again(struct m *mp)
 {
-    struct visit v = {.mp = enter()};
+    struct visit v = {.mp = mp};
     if (unlikely(!v.mp) && !(v.entered = foreign_enter())) {
         foreign_late_begin();
     }
     return v;
+}
+
+static inline struct visit visit_begin(void)
+{
+    return visit_again(enter());
 }
 
 static inline void visit_end(struct visit v)

@@ -472,11 +472,10 @@ void foreign_ready(struct note *note);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/select.c */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c */
 void dump_all(int fd);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
-void wg_forget_goroutines(struct pirn_wg *wg);
-void chan_forget_goroutine(struct g *gp);
+void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
 struct debug_env {
     enum guard_kind guard;
     bool move;

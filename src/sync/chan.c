@@ -381,6 +381,13 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     }
 }
 
+void chan_forget(struct waiter *w, bool waiting)
+{
+    if (waiting) {
+        chan_leave(w->object);
+    }
+}
+
 void chan_leave(struct chan_op *op)
 {
     pirn_chanv *c = op->chan;

@@ -31,6 +31,16 @@ EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
     pirn_mutex_lock(m);
 }
 
+void cond_forget(struct waiter *w)
+{
+    pirn_cond *c = w->object;
+    if (!stack_contains(c)) {
+        uint64_t s = word_lock(state_of(c));
+        waitq_remove(&c->waiters_, w);
+        word_unlock(state_of(c), c->waiters_ ? s : s & ~WAITERS);
+    }
+}
+
 static void wake(pirn_cond *c, bool all)
 {
     if (!(at_load(state_of(c), RELAXED) & (WAITERS | WORD_LOCK_BITS))) {

@@ -30,6 +30,7 @@
 #define SPIN_PAUSES 30
 
 struct lock_op { /* of who waits, in its frame */
+    pirn_mutex *mutex;
     int64_t since;
     bool handed;
 };
@@ -65,14 +66,14 @@ static bool spin_for(at_u64 *state)
 static NOINLINE void lock_slow(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
-    struct lock_op op = {0};
+    struct lock_op op = {.mutex = m};
     bool again = false;
     if (spin_for(state)) {
         return;
     }
     for (;;) {
         struct waiter foreign;
-        struct visit v = visit_begin();
+        struct visit v = again ? visit_again(getm()) : visit_begin();
         uint64_t s = word_lock(state);
         if (again) {
             s &= ~WOKEN;
@@ -183,6 +184,29 @@ static NOINLINE void unlock_slow(pirn_mutex *m)
     struct visit v = visit_begin();
     unlock_contended(m);
     visit_end(v);
+}
+
+void mutex_forget(struct waiter *w)
+{
+    struct lock_op *op = w->object;
+    pirn_mutex *m = op->mutex;
+    struct waiter *next = NULL;
+    if (stack_contains(m)) {
+        return;
+    }
+    uint64_t s = word_lock(state_of(m));
+    if (waitq_remove(&m->waiters_, w)) {
+        s &= m->waiters_ ? ~(uint64_t)0 : ~(WAITERS | STARVING);
+    } else if (!op->handed) {
+        s &= ~WOKEN;
+        if (!(s & HELD)) {
+            next = next_owner(m, &s);
+        }
+    }
+    word_unlock(state_of(m), s);
+    if (next) {
+        waiter_ready(next);
+    }
 }
 
 EXPORT void pirn_mutex_unlock(pirn_mutex *m)

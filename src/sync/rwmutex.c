@@ -16,6 +16,7 @@
 #define READER ((uint64_t)256) /* one of them */
 
 struct rw_op { /* of who waits, in its frame */
+    pirn_rwmutex *mutex;
     bool writes;
 };
 
@@ -40,7 +41,7 @@ static bool try_enter(at_u64 *state, bool writes)
     return false;
 }
 
-/* With the word lock held, and nobody inside: lets the next one in, or the next readers. */
+/* With the word lock held, and no writer inside: lets the next one in, or the next readers. */
 static struct waiter *let_in(pirn_rwmutex *m, uint64_t *s)
 {
     struct waiter *first = NULL, **last = &first, *w;
@@ -68,7 +69,7 @@ static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
 {
     at_u64 *state = state_of(m);
     struct waiter foreign;
-    struct rw_op op = {.writes = writes};
+    struct rw_op op = {.mutex = m, .writes = writes};
     struct visit v = visit_begin();
     uint64_t s = word_lock(state);
     if (can_enter(s, writes)) {
@@ -103,6 +104,23 @@ static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
         waiter_ready_list(first);
     }
     visit_end(v);
+}
+
+void rwmutex_forget(struct waiter *w)
+{
+    pirn_rwmutex *m = ((struct rw_op *)w->object)->mutex;
+    struct waiter *first = NULL;
+    if (stack_contains(m)) {
+        return;
+    }
+    uint64_t s = word_lock(state_of(m));
+    if (waitq_remove(&m->waiters_, w) && !(s & WRITER)) {
+        first = let_in(m, &s);
+    }
+    word_unlock(state_of(m), m->waiters_ ? s : s & ~WAITERS);
+    if (first) {
+        waiter_ready_list(first);
+    }
 }
 
 static void leave(pirn_rwmutex *m, bool writes)

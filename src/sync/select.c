@@ -205,14 +205,10 @@ static void leave_all(struct select *s, const struct chan_op *winner)
     }
 }
 
-/* The runtime has ended, and with it a goroutine that waited. */
-void chan_forget_goroutine(struct g *gp)
+void select_forget(struct waiter *w)
 {
-    if (gp->reason == WAIT_SELECT) {
-        leave_all(gp->run.waiter.object, NULL);
-    } else {
-        chan_leave(gp->run.waiter.object);
-    }
+    struct select *s = w->object;
+    leave_all(s, at_load(&s->winner, RELAXED));
 }
 
 /* --- the call -------------------------------------------------------------------------------------------- */

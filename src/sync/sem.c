@@ -17,6 +17,7 @@ static at_u64 *word_of(uint64_t *state)
 /* --- semaphores -------------------------------------------------------------------------------- */
 
 struct sem_op { /* of who waits, in its frame */
+    pirn_sem *sem;
     int64_t n;
 };
 
@@ -43,7 +44,7 @@ static bool take(pirn_sem *s, int64_t n)
 EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
 {
     struct waiter foreign;
-    struct sem_op op = {n};
+    struct sem_op op = {s, n};
     struct visit v = visit_begin();
     uint64_t word = word_lock(word_of(&s->state_));
     if (take(s, n)) {
@@ -67,20 +68,41 @@ EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
     return taken;
 }
 
-EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
+/* Under the lock: those at the head of the queue for whom there is enough. */
+static struct waiter *serve(pirn_sem *s)
 {
     struct waiter *first = NULL, **last = &first, *w;
-    struct visit v = visit_begin();
-    uint64_t word = word_lock(word_of(&s->state_));
-    if (n < 0 || __builtin_add_overflow(s->n_, n, &s->n_)) {
-        misuse("semaphore: released more than can be held");
-    }
     while ((w = waitq_first(&s->waiters_)) && ((struct sem_op *)w->object)->n <= s->n_) {
         s->n_ -= ((struct sem_op *)w->object)->n;
         *last = waitq_take(&s->waiters_);
         last = &w->next;
     }
     *last = NULL;
+    return first;
+}
+
+void sem_forget(struct waiter *w)
+{
+    pirn_sem *s = ((struct sem_op *)w->object)->sem;
+    if (stack_contains(s)) {
+        return;
+    }
+    uint64_t word = word_lock(word_of(&s->state_));
+    struct waiter *first = waitq_remove(&s->waiters_, w) ? serve(s) : NULL;
+    word_unlock(word_of(&s->state_), s->waiters_ ? word : word & ~WAITERS);
+    if (first) {
+        waiter_ready_list(first);
+    }
+}
+
+EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
+{
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(word_of(&s->state_));
+    if (n < 0 || __builtin_add_overflow(s->n_, n, &s->n_)) {
+        misuse("semaphore: released more than can be held");
+    }
+    struct waiter *first = serve(s);
     word_unlock(word_of(&s->state_), s->waiters_ ? word : word & ~WAITERS);
     if (first) {
         waiter_ready_list(first);
@@ -119,4 +141,14 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
     struct unlock_to u = {word_of(&b->state_), word};
     waiter_park(w, commit_unlock, &u, WAIT_BARRIER);
     return false;
+}
+
+void barrier_forget(struct waiter *w)
+{
+    pirn_barrier *b = w->object;
+    if (!stack_contains(b)) {
+        uint64_t word = word_lock(word_of(&b->state_));
+        b->arrived_ -= waitq_remove(&b->waiters_, w);
+        word_unlock(word_of(&b->state_), word);
+    }
 }

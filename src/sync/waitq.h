@@ -25,6 +25,17 @@ static inline bool commit_unlock(struct g *gp, void *arg)
 /* mutex.c */
 void mutex_unlock_visiting(struct pirn_mutex *m);
 
+/* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
+ * ready. Others that may go on because of that are made ready. */
+void chan_forget(struct waiter *w, bool waiting);
+void select_forget(struct waiter *w);
+void mutex_forget(struct waiter *w);
+void rwmutex_forget(struct waiter *w);
+void cond_forget(struct waiter *w);
+void sem_forget(struct waiter *w);
+void barrier_forget(struct waiter *w);
+void wg_forget_goroutines(struct pirn_wg *wg);
+
 static inline void waitq_put(void **q, struct waiter *w)
 {
     struct waiter *last = *q;

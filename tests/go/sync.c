@@ -341,3 +341,108 @@ TEST_RUN_ATTR(barrier_laps, PROCS)
     pirn_wg_wait(&wg);
     CHECK_EQ(atomic_load(&firsts), 50);
 }
+
+/* --- objects that outlive their waiters -------------------------------------------------------------------------- */
+
+static struct {
+    pirn_mutex mutex, held;
+    pirn_rwmutex rw;
+    pirn_cond cond;
+    pirn_sem sem;
+    pirn_barrier barrier;
+    pirn_chan(int) never, often;
+} left;
+
+static void waits_for_mutex(void)
+{
+    pirn_mutex_lock(&left.held);
+    pirn_mutex_unlock(&left.held);
+}
+static void waits_to_read(void)
+{
+    pirn_rwmutex_rlock(&left.rw);
+    pirn_rwmutex_runlock(&left.rw);
+}
+static void waits_to_write(void)
+{
+    pirn_rwmutex_lock(&left.rw);
+    pirn_rwmutex_unlock(&left.rw);
+}
+static void waits_for_cond(void)
+{
+    pirn_mutex_lock(&left.mutex);
+    pirn_cond_wait(&left.cond, &left.mutex);
+    pirn_mutex_unlock(&left.mutex);
+}
+static void waits_for_sem(void)
+{
+    pirn_sem_acquire(&left.sem, 2);
+}
+static void waits_at_barrier(void)
+{
+    pirn_barrier_wait(&left.barrier);
+}
+static void waits_in_select(void)
+{
+    for (;;)
+        pirn_select(PIRN_RECV(left.never, NULL), PIRN_RECV(left.often, NULL));
+}
+
+static int leave_them(void *arg)
+{
+    (void)arg;
+    pirn_mutex_lock(&left.held);
+    pirn_rwmutex_lock(&left.rw);
+    for (int i = 0; i < 5; i++) {
+        pirn_go(waits_for_mutex);
+        pirn_go(waits_to_read);
+        pirn_go(waits_to_write);
+        pirn_go(waits_for_cond);
+        pirn_go(waits_for_sem);
+        pirn_go(waits_at_barrier);
+        pirn_go(waits_in_select);
+    }
+    settle();
+    for (int i = 0; i < 3; i++) { /* made ready, and dropped before they run */
+        pirn_chan_send(left.often, 1);
+        pirn_cond_signal(&left.cond);
+    }
+    pirn_mutex_unlock(&left.held);
+    pirn_rwmutex_unlock(&left.rw);
+    return 0;
+}
+
+static int use_them(void *arg)
+{
+    (void)arg;
+    pirn_wg wg = {0};
+    pirn_mutex_lock(&left.mutex);
+    pirn_mutex_unlock(&left.mutex);
+    CHECK_EQ(pirn_chan_try_send(left.never, 1), 0);
+    CHECK_EQ(pirn_chan_try_send(left.often, 1), 0);
+    pirn_cond_broadcast(&left.cond);
+    pirn_sem_release(&left.sem, 1);
+    pirn_sem_acquire(&left.sem, 1);
+    for (int i = 0; i < 7; i++)
+        pirn_wg_go(&wg, waits_at_barrier);
+    pirn_barrier_wait(&left.barrier);
+    pirn_wg_wait(&wg);
+    return 0;
+}
+
+/* What was in their queues is gone with the runtime; what nobody had been given is free. */
+TEST_ATTR(outlive_the_runtime, PROCS)
+{
+    pirn_barrier_init(&left.barrier, 8);
+    for (int i = 0; i < 20; i++) {
+        left.never = pirn_chan_make(int, 0);
+        left.often = pirn_chan_make(int, 0);
+        CHECK_EQ(pirn_run(leave_them, NULL), 0);
+        CHECK_EQ(pirn_run(use_them, NULL), 0);
+        pirn_chan_release(left.never);
+        pirn_chan_release(left.often);
+        left.held = (pirn_mutex){0}; /* a goroutine that was dropped may have had them */
+        left.rw = (pirn_rwmutex){0};
+        left.sem = (pirn_sem){0};
+    }
+}

@@ -115,12 +115,21 @@ NEVER(struct g *, global_turn, struct p *pp UNUSED)
 NEVER(struct g *, next_global, struct p *pp UNUSED, uint32_t max UNUSED)
 NEVER(bool, prepare_slow, struct m *mp UNUSED, struct g *gp UNUSED)
 NEVER(void, switch_rare, struct m *mp UNUSED, struct g *from UNUSED, struct g *to UNUSED)
-NEVER(void, chan_forget_goroutine, struct g *gp UNUSED)
 NEVER(struct gextra *, g_extra, struct g *gp UNUSED)
 NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UNUSED,
       va_list ap UNUSED)
 NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
       uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
+
+/* forget.c has the others too. */
+void wg_forget_goroutines(struct pirn_wg *wg);
+void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
+{
+    CHECK(reason == WAIT_WG);
+    if (waiting) {
+        wg_forget_goroutines(w->object);
+    }
+}
 
 /* --- calls against the stop ---------------------------------------------------------------------------- */
 

@@ -12,6 +12,12 @@
 #include "foreign_only.h"
 #include "word_spin.h"
 
+bool stack_contains(const void *addr)
+{
+    (void)addr;
+    return false;
+}
+
 struct object {
     pirn_mutex mutex;
     pirn_rwmutex rw;
