@@ -50,6 +50,7 @@ typedef int64_t pirn_ns;
 #define PIRN_SEC (1000 * PIRN_MS)
 #define PIRN_NEVER INT64_MAX
 PIRN_API_ pirn_ns pirn_now(void);
+PIRN_API_ pirn_ns pirn_deadline(pirn_ns ns); /* now + ns; PIRN_NEVER if that is too much */
 
 /* --- life ------------------------------------------------------------------------------------ */
 
@@ -119,6 +120,7 @@ typedef struct pirn_attr {
     const char *name;  /* copied; at most 39 characters are kept */
     size_t stack_size; /* 0: as configured */
     uint64_t flags;    /* enum pirn_attr_flags */
+    struct pirn_ctx *ctx; /* its current context; NULL: that of the spawner */
 } pirn_attr;
 
 /*
@@ -181,5 +183,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #include <pirn/go.h>
 #include <pirn/chan.h>
 #include <pirn/sync.h>
+#include <pirn/time.h>
+#include <pirn/ctx.h>
 
 #endif

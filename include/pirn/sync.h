@@ -57,8 +57,18 @@ typedef struct pirn_cond {
 } pirn_cond;
 
 PIRN_API_ void pirn_cond_wait(pirn_cond *c, pirn_mutex *m); /* may park */
+/* 0, -ETIMEDOUT, or what the current context says. The mutex is locked in any case. */
+PIRN_API_ int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline);
 PIRN_API_ void pirn_cond_signal(pirn_cond *c);
 PIRN_API_ void pirn_cond_broadcast(pirn_cond *c);
+
+/* fn(arg) is called once, by the first; the others wait until it has returned. May park. */
+typedef struct pirn_once {
+    uint64_t done_;
+    pirn_mutex mutex_;
+} pirn_once;
+
+PIRN_API_ void pirn_once_do(pirn_once *o, void (*fn)(void *), void *arg);
 
 /* A weighted semaphore, first come first served. Zeroed it has no permits. */
 typedef struct pirn_sem {

@@ -282,6 +282,12 @@ EXPORT pirn_ns pirn_now(void)
     return now_ns();
 }
 
+EXPORT pirn_ns pirn_deadline(pirn_ns ns)
+{
+    pirn_ns when;
+    return __builtin_add_overflow(now_ns(), ns, &when) ? (ns < 0 ? 0 : PIRN_NEVER) : when;
+}
+
 EXPORT uint64_t pirn_id(void)
 {
     struct m *mp = enter();
