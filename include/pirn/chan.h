@@ -59,7 +59,6 @@ typedef struct pirn_case {
     };
     void *elem_;
     bool *ok_;
-    uint64_t op_[8]; /* while it waits */
 } pirn_case;
 
 enum pirn_case_kind_ {

@@ -199,7 +199,7 @@ ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, b
     op.waiter = waiter_of(v.mp, &foreign, &op);
     chan_put_locked(&op);
     struct unlock_to u = {&c->word, chan_word_locked(c, word)};
-    waiter_park(op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    visit_park(v, op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     return op.ok;
 }
 
@@ -214,8 +214,10 @@ static _Noreturn void wait_for_ever(const char *call, enum wait_reason reason)
 {
     struct waiter foreign;
     struct visit v = visit_begin();
-    visit_must_wait(v, call);
-    waiter_park(waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
+    if (!visit_can_wait(v)) {
+        visit_cant_wait(call);
+    }
+    visit_park(v, waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
     throw("chan: woken from a wait for ever");
 }
 
@@ -230,7 +232,7 @@ EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
         visit_end(v);
         return;
     }
-    visit_must_wait(v, "pirn_chan_send");
+    visit_must_wait(v, &c->word, chan_word_locked(c, word), "pirn_chan_send");
     if (!wait_in_queue(v, c, word, true, (void *)(uintptr_t)elem)) {
         misuse("send on closed channel");
     }
@@ -243,19 +245,43 @@ EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
         wait_for_ever("pirn_chan_recv", WAIT_CHAN_RECV_NIL);
     }
     struct visit v = visit_begin();
+    chan_look(c);
     uint64_t word = word_lock(&c->word);
     if (chan_recv_locked(c, word, elem, &ok)) {
         visit_end(v);
         return ok;
     }
-    visit_must_wait(v, "pirn_chan_recv");
+    visit_must_wait(v, &c->word, chan_word_locked(c, word), "pirn_chan_recv");
     return wait_in_queue(v, c, word, false, elem);
+}
+
+/*
+ * No lock is needed to see that it can't be done. [K1] The fence orders this look after what the
+ * caller did before on other channels: of two that send on one and then look at the other, one sees
+ * the other's.
+ */
+static bool cant_send(const pirn_chanv *c)
+{
+    if (!c || chan_can_send(c, at_load(&c->word, RELAXED))) {
+        return !c;
+    }
+    at_fence(SEQ_CST); /* [K1] */
+    return !chan_can_send(c, at_load(&c->word, RELAXED));
+}
+
+static bool cant_recv(const pirn_chanv *c)
+{
+    if (!c || at_load(&c->word, RELAXED) & CHAN_TIMER || chan_can_recv(at_load(&c->word, RELAXED))) {
+        return !c;
+    }
+    at_fence(SEQ_CST); /* [K1] */
+    return !chan_can_recv(at_load(&c->word, RELAXED));
 }
 
 EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 {
     enter();
-    if (!c || !chan_can_send(c, at_load(&c->word, RELAXED))) {
+    if (cant_send(c)) {
         return 0;
     }
     struct visit v = visit_begin();
@@ -272,10 +298,11 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
 {
     bool ok = false;
     enter();
-    if (!c || !chan_can_recv(at_load(&c->word, RELAXED))) {
+    if (cant_recv(c)) {
         return 0;
     }
     struct visit v = visit_begin();
+    chan_look(c);
     uint64_t word = word_lock(&c->word);
     bool done = chan_recv_locked(c, word, elem, &ok);
     if (!done) {
@@ -286,14 +313,10 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
 }
 
 /* All that wait are taken at once, and made ready after the lock is free. */
-EXPORT void pirn_chanv_close(pirn_chanv *c)
+void chan_close(pirn_chanv *c)
 {
     struct waiter *first = NULL, **last = &first;
     struct chan_op *op;
-    if (!c) {
-        misuse("close of nil channel");
-    }
-    struct visit v = visit_begin();
     uint64_t word = word_lock(&c->word);
     if (word & CHAN_CLOSED) {
         word_unlock(&c->word, word);
@@ -311,17 +334,26 @@ EXPORT void pirn_chanv_close(pirn_chanv *c)
     if (first) {
         waiter_ready_list(first);
     }
+}
+
+EXPORT void pirn_chanv_close(pirn_chanv *c)
+{
+    if (!c) {
+        misuse("close of nil channel");
+    }
+    struct visit v = visit_begin();
+    chan_close(c);
     visit_end(v);
 }
 
 EXPORT size_t pirn_chanv_len(const pirn_chanv *c)
 {
-    return c ? chan_count(at_load(&c->word, RELAXED)) : 0;
+    return c && !c->timer ? chan_count(at_load(&c->word, RELAXED)) : 0;
 }
 
 EXPORT size_t pirn_chanv_cap(const pirn_chanv *c)
 {
-    return c ? c->cap : 0;
+    return c && !c->timer ? c->cap : 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */
@@ -340,6 +372,13 @@ EXPORT pirn_chanv *pirn_chanv_make(size_t elem, size_t cap)
     *c = (pirn_chanv){.cap = cap, .elem = elem};
     at_store(&c->refs, 1, RELAXED);
     return c;
+}
+
+/* Before anybody else knows the channel. */
+void chan_set_timer(pirn_chanv *c, struct pirn_timer *t)
+{
+    c->timer = t;
+    at_store(&c->word, CHAN_TIMER, RELAXED);
 }
 
 EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
@@ -366,6 +405,8 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     if (!c || at_add(&c->refs, (uint32_t)-1, ACQ_REL) != 1) {
         return;
     }
+    bool timed = c->timer; /* a heap of the runtime's is looked at */
+    struct visit v = timed ? visit_begin() : (struct visit){0};
     uint64_t word = word_lock(&c->word);
     const struct chan_op *op = unclaimed(&c->receivers);
     if (op || (op = unclaimed(&c->senders))) {
@@ -373,10 +414,21 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
         word_unlock(&c->word, word);
         misuse("release of the last reference to a channel on which goroutine %lu waits", id);
     }
-    bool gone = c->selects == 0;
     c->dead = true;
-    word_unlock(&c->word, word);
+    chan_unlock_or_free(c);
+    if (timed) {
+        visit_end(v);
+    }
+}
+
+void chan_unlock_or_free(pirn_chanv *c)
+{
+    bool gone = c->dead && c->selects == 0 && (!c->timer || timer_chan_end_locked(c->timer));
+    chan_unlock(c);
     if (gone) {
+        if (c->timer) {
+            timer_chan_free(c->timer);
+        }
         free(c);
     }
 }
@@ -396,9 +448,5 @@ void chan_leave(struct chan_op *op)
         remove_locked(op);
     }
     c->selects -= op->winner != NULL;
-    bool gone = c->dead && c->selects == 0;
-    chan_unlock(c);
-    if (gone) {
-        free(c);
-    }
+    chan_unlock_or_free(c);
 }

@@ -52,11 +52,11 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
         visit_end(v);
         return;
     }
-    visit_must_wait(v, "pirn_sem_acquire");
+    visit_must_wait(v, word_of(&s->state_), word, "pirn_sem_acquire");
     struct waiter *w = waiter_of(v.mp, &foreign, &op);
     waitq_put(&s->waiters_, w);
     struct unlock_to u = {word_of(&s->state_), word | WAITERS};
-    waiter_park(w, commit_unlock, &u, WAIT_SEM);
+    visit_park(v, w, commit_unlock, &u, WAIT_SEM);
 }
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
@@ -135,11 +135,14 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
         visit_end(v);
         return true;
     }
-    visit_must_wait(v, "pirn_barrier_wait");
+    if (unlikely(!visit_can_wait(v))) {
+        b->arrived_--;
+    }
+    visit_must_wait(v, word_of(&b->state_), word, "pirn_barrier_wait");
     struct waiter *w = waiter_of(v.mp, &foreign, b);
     waitq_put(&b->waiters_, w);
     struct unlock_to u = {word_of(&b->state_), word};
-    waiter_park(w, commit_unlock, &u, WAIT_BARRIER);
+    visit_park(v, w, commit_unlock, &u, WAIT_BARRIER);
     return false;
 }
 

@@ -122,27 +122,24 @@ void wg_forget_goroutines(pirn_wg *wg)
 
 EXPORT void pirn_wg_wait(pirn_wg *wg)
 {
-    struct m *mp = enter();
     at_u64 *state = state_of(wg);
-    if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
-        return;
-    }
     struct waiter foreign;
-    if (unlikely(!mp) && !foreign_enter()) {
-        misuse("pirn_wg_wait would block, and no runtime runs");
+    struct visit v = visit_begin();
+    if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
+        visit_end(v);
+        return;
     }
     uint64_t s = word_lock(state);
     if (count_of(s) == 0) {
         word_unlock(state, s);
-        if (!mp) {
-            foreign_leave();
-        }
+        visit_end(v);
         return;
     }
-    struct waiter *w = waiter_of(mp, &foreign, wg);
+    visit_must_wait(v, state, s, "pirn_wg_wait");
+    struct waiter *w = waiter_of(v.mp, &foreign, wg);
     waitq_put(&wg->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
-    waiter_park(w, commit_unlock, &u, WAIT_WG);
+    visit_park(v, w, commit_unlock, &u, WAIT_WG);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }
