@@ -221,7 +221,7 @@ static bool come_back(struct m *mp)
 static int64_t keep_time(struct m *mp)
 {
     int64_t when = timers_next();
-    if (when >= (int64_t)at_load(&sched.keeper_until, RELAXED)) {
+    if (when == PIRN_NEVER || when >= (int64_t)at_load(&sched.keeper_until, RELAXED)) {
         return PIRN_NEVER;
     }
     lock(&sched.lock);
