@@ -89,11 +89,16 @@ static inline void visit_end(struct visit v)
     }
 }
 
-static inline void visit_must_wait(struct visit v, const char *call)
+/* Whoever may not must free what it has locked, then say so: the program's on_fatal may use it. */
+static inline bool visit_may_wait(struct visit v)
 {
-    if (unlikely(!v.mp && !v.entered)) {
-        misuse("%s would block, and no runtime runs", call);
-    }
+    return likely(v.mp || v.entered);
+}
+
+static inline _Noreturn void visit_would_block(struct visit v, const char *call)
+{
+    visit_end(v);
+    misuse("%s would block, and no runtime runs", call);
 }
 
 #endif

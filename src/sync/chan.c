@@ -130,10 +130,6 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
 {
     struct chan_op *to;
     size_t n = chan_count(word);
-    if (unlikely(word & CHAN_CLOSED)) {
-        word_unlock(&c->word, word);
-        misuse("send on closed channel");
-    }
     if (c->receivers.first && (to = take_locked(&c->receivers))) {
         copy(to->elem, elem, c->elem);
         struct waiter *w = serve(to, true);
@@ -214,9 +210,23 @@ static _Noreturn void wait_for_ever(const char *call, enum wait_reason reason)
 {
     struct waiter foreign;
     struct visit v = visit_begin();
-    visit_must_wait(v, call);
+    if (!visit_may_wait(v)) {
+        visit_would_block(v, call);
+    }
     waiter_park(waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
     throw("chan: woken from a wait for ever");
+}
+
+/* Locks it. */
+static inline uint64_t lock_to_send(pirn_chanv *c, struct visit v)
+{
+    uint64_t word = word_lock(&c->word);
+    if (unlikely(word & CHAN_CLOSED)) {
+        word_unlock(&c->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return word;
 }
 
 EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
@@ -225,12 +235,15 @@ EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
         wait_for_ever("pirn_chan_send", WAIT_CHAN_SEND_NIL);
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     if (chan_send_locked(c, word, elem)) {
         visit_end(v);
         return;
     }
-    visit_must_wait(v, "pirn_chan_send");
+    if (!visit_may_wait(v)) {
+        chan_unlock(c);
+        visit_would_block(v, "pirn_chan_send");
+    }
     if (!wait_in_queue(v, c, word, true, (void *)(uintptr_t)elem)) {
         misuse("send on closed channel");
     }
@@ -248,7 +261,10 @@ EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
         visit_end(v);
         return ok;
     }
-    visit_must_wait(v, "pirn_chan_recv");
+    if (!visit_may_wait(v)) {
+        chan_unlock(c);
+        visit_would_block(v, "pirn_chan_recv");
+    }
     return wait_in_queue(v, c, word, false, elem);
 }
 
@@ -259,7 +275,7 @@ EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
         return 0;
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     bool sent = chan_send_locked(c, word, elem);
     if (!sent) {
         chan_unlock(c);
@@ -297,6 +313,7 @@ EXPORT void pirn_chanv_close(pirn_chanv *c)
     uint64_t word = word_lock(&c->word);
     if (word & CHAN_CLOSED) {
         word_unlock(&c->word, word);
+        visit_end(v);
         misuse("close of closed channel");
     }
     while ((op = take_locked(&c->receivers)) || (op = take_locked(&c->senders))) {

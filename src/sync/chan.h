@@ -62,7 +62,7 @@ static inline bool chan_can_recv(uint64_t word)
 }
 
 /* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
- * false: it must wait, and the lock is still held. */
+ * false: it must wait, and the lock is still held. Who sends has seen that it is not closed. */
 bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);
 bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok);
 

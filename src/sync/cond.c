@@ -21,11 +21,17 @@ EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
 {
     struct waiter foreign;
     struct visit v = visit_begin();
-    visit_must_wait(v, "pirn_cond_wait");
+    if (!visit_may_wait(v)) {
+        visit_would_block(v, "pirn_cond_wait");
+    }
     uint64_t s = word_lock(state_of(c));
+    if (!mutex_unlock_visiting(m)) {
+        word_unlock(state_of(c), s);
+        visit_end(v);
+        mutex_not_locked();
+    }
     struct waiter *w = waiter_of(v.mp, &foreign, c);
     waitq_put(&c->waiters_, w);
-    mutex_unlock_visiting(m);
     struct unlock_to u = {state_of(c), s | WAITERS};
     waiter_park(w, commit_unlock, &u, WAIT_COND);
     pirn_mutex_lock(m);

@@ -77,7 +77,10 @@ static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
         visit_end(v);
         return;
     }
-    visit_must_wait(v, call);
+    if (!visit_may_wait(v)) {
+        word_unlock(state, s);
+        visit_would_block(v, call);
+    }
     struct waiter *w = waiter_of(v.mp, &foreign, &op);
     waitq_put(&m->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
@@ -93,6 +96,7 @@ static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
     uint64_t s = word_lock(state);
     if (writes ? !(s & WRITER) : s < READER) {
         word_unlock(state, s);
+        visit_end(v);
         fatal(writes ? "sync: Unlock of unlocked RWMutex" : "sync: RUnlock of unlocked RWMutex");
     }
     s -= writes ? WRITER : READER;

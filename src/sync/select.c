@@ -77,6 +77,11 @@ static void finish(pirn_case *k, bool ok)
     }
 }
 
+static bool sends_on_closed(const pirn_case *k, uint64_t word)
+{
+    return k->kind_ == PIRN_CASE_SEND_ && unlikely(word & CHAN_CLOSED);
+}
+
 /* With the channel locked: unlocks it if it could be done. */
 static bool carry_out(pirn_case *k, uint64_t word)
 {
@@ -89,9 +94,15 @@ static bool carry_out(pirn_case *k, uint64_t word)
     return done;
 }
 
-static bool try_case(pirn_case *k)
+static bool try_case(struct visit v, pirn_case *k)
 {
-    if (carry_out(k, word_lock(&k->chan_->word))) {
+    uint64_t word = word_lock(&k->chan_->word);
+    if (sends_on_closed(k, word)) {
+        word_unlock(&k->chan_->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    if (carry_out(k, word)) {
         return true;
     }
     chan_unlock(k->chan_);
@@ -179,6 +190,18 @@ static bool commit_select(struct g *gp, void *arg)
     return true;
 }
 
+/* As try_case with all channels locked; the others stay locked. */
+static bool try_locked(struct visit v, struct select *s, pirn_case *k)
+{
+    uint64_t word = locked_word(k);
+    if (sends_on_closed(k, word)) {
+        unlock_all_but(s, NULL);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return carry_out(k, word);
+}
+
 static void queue_all(struct select *s)
 {
     for (int i = 0; i < s->n; i++) {
@@ -257,22 +280,24 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     r = rand_of(v.mp, &own);
     int i, other = default_of(cases, n);
     while ((i = pick(r, cases, n, false)) >= 0) {
-        if (try_case(&cases[i])) {
+        if (try_case(v, &cases[i])) {
             visit_end(v);
             return i;
         }
     }
     sort_channels(&s);
     lock_all(&s);
-    while ((i = pick(r, cases, n, true)) >= 0 && !carry_out(&cases[i], locked_word(&cases[i]))) {
+    while ((i = pick(r, cases, n, true)) >= 0 && !try_locked(v, &s, &cases[i])) {
     }
     if (i >= 0) {
         unlock_all_but(&s, cases[i].chan_); /* that one was unlocked with the operation */
     } else if (other >= 0) {
         unlock_all_but(&s, NULL);
         i = other;
+    } else if (!visit_may_wait(v)) {
+        unlock_all_but(&s, NULL);
+        visit_would_block(v, "pirn_select");
     } else {
-        visit_must_wait(v, "pirn_select");
         return wait_for_one(v, &s);
     }
     visit_end(v);

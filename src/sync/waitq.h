@@ -22,8 +22,10 @@ static inline bool commit_unlock(struct g *gp, void *arg)
     return true;
 }
 
-/* mutex.c */
-void mutex_unlock_visiting(struct pirn_mutex *m);
+/* mutex.c. For a caller that is inside a visit, and may hold another object's lock: false if the
+ * mutex is not locked, which is to be reported when neither is so any more. */
+bool mutex_unlock_visiting(struct pirn_mutex *m);
+_Noreturn void mutex_not_locked(void);
 
 /* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
  * ready. Others that may go on because of that are made ready. */
