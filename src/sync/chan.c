@@ -362,7 +362,7 @@ EXPORT pirn_chanv *pirn_chanv_make(size_t elem, size_t cap)
 EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
 {
     if (c && at_add(&c->refs, 1, RELAXED) == 0) {
-        throw("chan: retained after its last release");
+        misuse("retain of a channel after its last release");
     }
     return c;
 }
@@ -380,7 +380,11 @@ static const struct chan_op *unclaimed(const struct chan_queue *q)
 
 EXPORT void pirn_chanv_release(pirn_chanv *c)
 {
-    if (!c || at_add(&c->refs, (uint32_t)-1, ACQ_REL) != 1) {
+    uint32_t refs = c ? at_add(&c->refs, (uint32_t)-1, ACQ_REL) : 2;
+    if (unlikely(refs == 0)) {
+        misuse("release of a channel after its last release");
+    }
+    if (refs != 1) {
         return;
     }
     uint64_t word = word_lock(&c->word);
@@ -388,7 +392,9 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     if (op || (op = unclaimed(&c->senders))) {
         uint64_t id = op->waiter->g ? op->waiter->g->id : 0;
         word_unlock(&c->word, word);
-        misuse("release of the last reference to a channel on which goroutine %lu waits", id);
+        misuse(id ? "release of the last reference to a channel on which goroutine %lu waits"
+                  : "release of the last reference to a channel on which a thread waits",
+               id);
     }
     bool gone = c->selects == 0;
     c->dead = true;

@@ -261,7 +261,7 @@ ALWAYS_INLINE int wait_for_one(struct visit v, struct select *s)
     struct waiter foreign;
     s->waiter = waiter_of(v.mp, &foreign, s);
     queue_all(s);
-    waiter_park(s->waiter, commit_select, s, s->locked ? WAIT_SELECT : WAIT_SELECT_NONE);
+    waiter_park(s->waiter, commit_select, s, s->n ? WAIT_SELECT : WAIT_SELECT_NONE);
     struct chan_op *op = at_load(&s->winner, RELAXED);
     leave_all(s, op);
     pirn_case *k = (pirn_case *)(void *)((char *)op - offsetof(pirn_case, op_));
