@@ -142,8 +142,8 @@ def compiles(tmp):
     if 'skipped' not in out:
         for line in (r'ok_bad.c \(gcc\): does not compile$',
                      r'ok_also.c \(gcc -DBAD\): does not compile$',
-                     r'err_line.c .* does not name line 2', r'err_text.c .* no match', r'err_none.c .* compiles, but must not$',
-                     r'none.c: .* neither'):
+                     r'err_line.c .* does not name line 2', r'err_text.c .* no match',
+                     r'err_none.c .* compiles, but must not$', r'none.c: .* neither'):
             expect(f'no line {line!r}', re.search(line, out, re.M), out)
 
 
