@@ -130,10 +130,6 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
 {
     struct chan_op *to;
     size_t n = chan_count(word);
-    if (unlikely(word & CHAN_CLOSED)) {
-        word_unlock(&c->word, word);
-        misuse("send on closed channel");
-    }
     if (c->receivers.first && (to = take_locked(&c->receivers))) {
         copy(to->elem, elem, c->elem);
         struct waiter *w = serve(to, true);
@@ -221,13 +217,25 @@ static _Noreturn void wait_for_ever(const char *call, enum wait_reason reason)
     throw("chan: woken from a wait for ever");
 }
 
+/* Locks it. */
+static inline uint64_t lock_to_send(pirn_chanv *c, struct visit v)
+{
+    uint64_t word = word_lock(&c->word);
+    if (unlikely(word & CHAN_CLOSED)) {
+        word_unlock(&c->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return word;
+}
+
 EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
 {
     if (unlikely(!c)) {
         wait_for_ever("pirn_chan_send", WAIT_CHAN_SEND_NIL);
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     if (chan_send_locked(c, word, elem)) {
         visit_end(v);
         return;
@@ -285,7 +293,7 @@ EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
         return 0;
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     bool sent = chan_send_locked(c, word, elem);
     if (!sent) {
         chan_unlock(c);
@@ -312,15 +320,15 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
     return done ? (ok ? 1 : -1) : 0;
 }
 
-/* All that wait are taken at once, and made ready after the lock is free. */
-void chan_close(pirn_chanv *c)
+/* All that wait are taken at once, and made ready after the lock is free. False: it is closed. */
+bool chan_close(pirn_chanv *c)
 {
     struct waiter *first = NULL, **last = &first;
     struct chan_op *op;
     uint64_t word = word_lock(&c->word);
     if (word & CHAN_CLOSED) {
         word_unlock(&c->word, word);
-        misuse("close of closed channel");
+        return false;
     }
     while ((op = take_locked(&c->receivers)) || (op = take_locked(&c->senders))) {
         if (!op->sends) {
@@ -334,6 +342,7 @@ void chan_close(pirn_chanv *c)
     if (first) {
         waiter_ready_list(first);
     }
+    return true;
 }
 
 EXPORT void pirn_chanv_close(pirn_chanv *c)
@@ -342,8 +351,11 @@ EXPORT void pirn_chanv_close(pirn_chanv *c)
         misuse("close of nil channel");
     }
     struct visit v = visit_begin();
-    chan_close(c);
+    bool closed = chan_close(c);
     visit_end(v);
+    if (!closed) {
+        misuse("close of closed channel");
+    }
 }
 
 EXPORT size_t pirn_chanv_len(const pirn_chanv *c)
@@ -384,7 +396,7 @@ void chan_set_timer(pirn_chanv *c, struct pirn_timer *t)
 EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
 {
     if (c && at_add(&c->refs, 1, RELAXED) == 0) {
-        throw("chan: retained after its last release");
+        misuse("retain of a channel after its last release");
     }
     return c;
 }
@@ -402,7 +414,11 @@ static const struct chan_op *unclaimed(const struct chan_queue *q)
 
 EXPORT void pirn_chanv_release(pirn_chanv *c)
 {
-    if (!c || at_add(&c->refs, (uint32_t)-1, ACQ_REL) != 1) {
+    uint32_t refs = c ? at_add(&c->refs, (uint32_t)-1, ACQ_REL) : 2;
+    if (unlikely(refs == 0)) {
+        misuse("release of a channel after its last release");
+    }
+    if (refs != 1) {
         return;
     }
     bool timed = c->timer; /* a heap of the runtime's is looked at */
@@ -412,7 +428,9 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     if (op || (op = unclaimed(&c->senders))) {
         uint64_t id = op->waiter->g ? op->waiter->g->id : 0;
         word_unlock(&c->word, word);
-        misuse("release of the last reference to a channel on which goroutine %lu waits", id);
+        misuse(id ? "release of the last reference to a channel on which goroutine %lu waits"
+                  : "release of the last reference to a channel on which a thread waits",
+               id);
     }
     c->dead = true;
     chan_unlock_or_free(c);

@@ -86,13 +86,13 @@ static inline uint64_t chan_empty_locked(pirn_chanv *c, uint64_t word)
 }
 
 /* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
- * false: it must wait, and the lock is still held. */
+ * false: it must wait, and the lock is still held. Who sends has seen that it is not closed. */
 bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);
 bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok);
 
 void chan_put_locked(struct chan_op *op);
 void chan_set_timer(pirn_chanv *c, struct pirn_timer *t);
-void chan_close(pirn_chanv *c); /* by who is inside a visit, or on g0 */
+bool chan_close(pirn_chanv *c); /* by who is inside a visit, or on g0 */
 /* Under the lock, which it gives back. Frees it, if the last reference and all who come back are gone. */
 void chan_unlock_or_free(pirn_chanv *c);
 

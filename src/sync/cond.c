@@ -30,9 +30,13 @@ EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
     struct visit v = visit_begin();
     uint64_t s = word_lock(state_of(c));
     visit_must_wait(v, state_of(c), s, "pirn_cond_wait");
+    if (!mutex_unlock_visiting(m)) {
+        word_unlock(state_of(c), s);
+        visit_end(v);
+        mutex_not_locked();
+    }
     struct waiter *w = waiter_of(v.mp, &foreign, &op);
     waitq_put(&c->waiters_, w);
-    mutex_unlock_visiting(m);
     struct unlock_to u = {state_of(c), s | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_COND);
     mutex_lock_again(m);
@@ -69,10 +73,15 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
         visit_end(v);
         return -ETIMEDOUT;
     }
+    if (!mutex_unlock_visiting(m)) {
+        select_unlock(&s);
+        word_unlock(state_of(c), word);
+        visit_end(v);
+        mutex_not_locked();
+    }
     struct waiter *w = select_waiter(v, &s);
     w->object = &op;
     waitq_put(&c->waiters_, w);
-    mutex_unlock_visiting(m);
     s.also = (struct unlock_to){state_of(c), word | WAITERS};
     void *winner = select_wait(v, &s, WAIT_COND_UNTIL);
     if (winner != select_also_of(&s)) {

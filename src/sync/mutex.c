@@ -159,19 +159,25 @@ static struct waiter *next_owner(pirn_mutex *m, uint64_t *s)
     return w;
 }
 
-static void unlock_contended(pirn_mutex *m)
+void mutex_not_locked(void)
+{
+    fatal("sync: unlock of unlocked mutex");
+}
+
+static bool unlock_contended(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
     uint64_t s = word_lock(state);
     if (!(s & HELD)) {
         word_unlock(state, s);
-        fatal("sync: unlock of unlocked mutex");
+        return false;
     }
     struct waiter *w = next_owner(m, &s);
     word_unlock(state, s);
     if (w) {
         waiter_ready(w);
     }
+    return true;
 }
 
 static bool unlock_fast(pirn_mutex *m)
@@ -180,19 +186,19 @@ static bool unlock_fast(pirn_mutex *m)
     return at_cas(state_of(m), &held, 0, RELEASE, RELAXED);
 }
 
-/* For a caller that is inside a visit, and may hold another object's lock. */
-void mutex_unlock_visiting(pirn_mutex *m)
+bool mutex_unlock_visiting(pirn_mutex *m)
 {
-    if (!unlock_fast(m)) {
-        unlock_contended(m);
-    }
+    return unlock_fast(m) || unlock_contended(m);
 }
 
 static NOINLINE void unlock_slow(pirn_mutex *m)
 {
     struct visit v = visit_begin();
-    unlock_contended(m);
+    bool was_locked = unlock_contended(m);
     visit_end(v);
+    if (!was_locked) {
+        mutex_not_locked();
+    }
 }
 
 void mutex_forget(struct waiter *w)

@@ -93,6 +93,7 @@ static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
     uint64_t s = word_lock(state);
     if (writes ? !(s & WRITER) : s < READER) {
         word_unlock(state, s);
+        visit_end(v);
         fatal(writes ? "sync: Unlock of unlocked RWMutex" : "sync: RUnlock of unlocked RWMutex");
     }
     s -= writes ? WRITER : READER;

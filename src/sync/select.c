@@ -82,6 +82,11 @@ static void finish(pirn_case *k, bool ok)
     }
 }
 
+static bool sends_on_closed(const pirn_case *k, uint64_t word)
+{
+    return k->kind_ == PIRN_CASE_SEND_ && unlikely(word & CHAN_CLOSED);
+}
+
 /* With the channel locked: unlocks it if it could be done. */
 static bool carry_out(pirn_case *k, uint64_t word)
 {
@@ -94,9 +99,15 @@ static bool carry_out(pirn_case *k, uint64_t word)
     return done;
 }
 
-static bool try_case(pirn_case *k)
+static bool try_case(struct visit v, pirn_case *k)
 {
-    if (carry_out(k, word_lock(&k->chan_->word))) {
+    uint64_t word = word_lock(&k->chan_->word);
+    if (sends_on_closed(k, word)) {
+        word_unlock(&k->chan_->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    if (carry_out(k, word)) {
         return true;
     }
     chan_unlock(k->chan_);
@@ -187,19 +198,31 @@ static struct rand *rand_of(struct m *mp, struct rand *own)
     return own;
 }
 
+/* As try_case with all channels locked; the others stay locked. */
+static bool try_locked(struct visit v, struct select *s, pirn_case *k)
+{
+    uint64_t word = locked_word(k);
+    if (sends_on_closed(k, word)) {
+        unlock_all_but(s, NULL);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return carry_out(k, word);
+}
+
 int select_try(struct visit v, struct select *s)
 {
     struct rand own, *r = s->in_order ? NULL : rand_of(v.mp, &own);
     int i;
     while ((i = pick(r, s->cases, s->n, false)) >= 0) {
-        if (try_case(&s->cases[i])) {
+        if (try_case(v, &s->cases[i])) {
             return i;
         }
     }
     sort_channels(s);
     lock_all(s);
     while ((i = pick(r, s->cases, s->n, true)) >= 0) {
-        if (carry_out(&s->cases[i], locked_word(&s->cases[i]))) {
+        if (try_locked(v, s, &s->cases[i])) {
             unlock_all_but(s, s->cases[i].chan_); /* that one was unlocked with the operation */
             return i;
         }
@@ -346,7 +369,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
         select_unlock(&s);
         fatal("out of memory: a select of %d cases", n);
     }
-    void *winner = select_wait(v, &s, s.locked || other >= 0 ? WAIT_SELECT : WAIT_SELECT_NONE);
+    void *winner = select_wait(v, &s, n ? WAIT_SELECT : WAIT_SELECT_NONE);
     i = winner == select_timer_of(&s) ? other : select_case_of(&s, winner);
     if (s.ops != few) {
         free(s.ops);

@@ -31,9 +31,11 @@ static inline void visit_must_wait(struct visit v, at_u64 *word, uint64_t value,
     }
 }
 
-/* mutex.c */
-void mutex_unlock_visiting(struct pirn_mutex *m);
 void mutex_lock_again(struct pirn_mutex *m); /* by a call that has waited */
+/* mutex.c. For a caller that is inside a visit, and may hold another object's lock: false if the
+ * mutex is not locked, which is to be reported when neither is so any more. */
+bool mutex_unlock_visiting(struct pirn_mutex *m);
+_Noreturn void mutex_not_locked(void);
 
 /* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
  * ready. Others that may go on because of that are made ready. */
