@@ -6,11 +6,47 @@
  */
 #include "base/tool.h"
 
+#if TOOL_RACE
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "base/fatal.h"
+
+void tool_race_begin(void)
+{
+    if (!__tsan_switch_to_fiber) {
+        fatal("pirn-race: the program is not built with -fsanitize=thread");
+    }
+}
+
+/* TSan sees a new mapping, and forgets who used the old one. */
+void tool_forget_memory(void *bottom, size_t size)
+{
+    if (mmap(bottom, size, PROT_READ | PROT_WRITE,
+             MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)
+        == MAP_FAILED) {
+        fatal("out of memory: cannot map a stack anew");
+    }
+}
+
+/* TSan can't tell where a goroutine was spawned; its name can. */
+void tool_name(void *fiber, uint64_t id, const char *site)
+{
+    char name[64];
+    const char *fn = site ? site : "pirn_spawn", *at = site ? site + strlen(site) + 1 : "";
+    const char *file = strrchr(at, '/');
+    snprintf(name, sizeof name, "goroutine %lu: %s, %s", (unsigned long)id, fn, file ? file + 1 : at);
+    __tsan_set_fiber_name(fiber, name);
+}
+
+#endif
+
 #if TOOL_TSAN
 
 #include "base/atomic.h"
 
-#define QUARANTINE 64u
+#define QUARANTINE (TOOL_RACE ? 1024u : 64u)
 #define ROOM 8192u /* TSan can't have more */
 
 static struct {

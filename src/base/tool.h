@@ -13,6 +13,10 @@
  * each goroutine; a switch is a synchronisation there, because the fields that
  * belong to the owner of a P pass from goroutine to goroutine with it. Valgrind
  * is told of each stack slot when it is cut.
+ *
+ * PIRN_RACE: the library for programs that look for races of their own (docs/races.md). The program is
+ * built with -fsanitize=thread, pirn itself is not: a switch orders nothing, so goroutines that share a
+ * thread are as two threads to TSan, and what orders them is said by tool_release() and tool_acquire().
  */
 #ifndef PIRN_BASE_TOOL_H
 #define PIRN_BASE_TOOL_H
@@ -20,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/util.h"
 
@@ -39,6 +44,14 @@
 #endif
 #endif
 
+#ifndef PIRN_RACE
+#define PIRN_RACE 0
+#endif
+#if PIRN_RACE
+#define TOOL_TSAN 1
+#endif
+#define TOOL_RACE PIRN_RACE
+
 #ifndef TOOL_ASAN
 #define TOOL_ASAN 0
 #endif
@@ -56,6 +69,15 @@
 #if PIRN_HAVE_VALGRIND
 #include <valgrind/valgrind.h>
 #endif
+#if TOOL_RACE
+#pragma weak __tsan_acquire
+#pragma weak __tsan_create_fiber
+#pragma weak __tsan_destroy_fiber
+#pragma weak __tsan_get_current_fiber
+#pragma weak __tsan_release
+#pragma weak __tsan_set_fiber_name
+#pragma weak __tsan_switch_to_fiber
+#endif
 
 /* Threads that the tool itself runs in this process. */
 #define TOOL_THREADS TOOL_TSAN
@@ -67,6 +89,50 @@
 
 /* An ended goroutine may run the next one on its stack without a switch. */
 #define TOOL_TAKEOVER (!TOOL_TSAN)
+
+/* What was done before the release is done before what follows the acquire of the same address. */
+static inline void tool_release(const void *addr)
+{
+    (void)addr;
+#if TOOL_RACE
+    __tsan_release((void *)(uintptr_t)addr);
+#endif
+}
+
+static inline void tool_acquire(const void *addr)
+{
+    (void)addr;
+#if TOOL_RACE
+    __tsan_acquire((void *)(uintptr_t)addr);
+#endif
+}
+
+/* Copies of the program's values that the runtime makes are no accesses of the program's. */
+static inline void tool_copy(void *to, const void *from, size_t n)
+{
+#if TOOL_RACE
+    for (size_t i = 0; i < n; i++) {
+        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
+    }
+#else
+    memcpy(to, from, n);
+#endif
+}
+
+static inline void tool_zero(void *to, size_t n)
+{
+#if TOOL_RACE
+    for (size_t i = 0; i < n; i++) {
+        ((volatile unsigned char *)to)[i] = 0;
+    }
+#else
+    memset(to, 0, n);
+#endif
+}
+
+void tool_race_begin(void);                         /* tool.c: refuses a program without TSan */
+void tool_forget_memory(void *bottom, size_t size); /* nobody has ever used it */
+void tool_name(void *fiber, uint64_t id, const char *site);
 
 /* tool.c: a fiber costs TSan most of a megabyte, so they are used again. */
 void *tool_fiber_take(void);
@@ -108,8 +174,23 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
     size_t top = size < TOOL_UNPOISON ? size : TOOL_UNPOISON;
     __asan_unpoison_memory_region((char *)bottom + size - top, top);
 #endif
+#if TOOL_RACE
+    tool_forget_memory(bottom, size);
+    tool_release(bottom);
+#endif
 #if TOOL_TSAN
     t->fiber = tool_fiber_take();
+#endif
+}
+
+/* The first thing of a goroutine. site: "fn\0file:line", or NULL. */
+static inline void tool_goroutine_begin(struct tool_stack *t, void *bottom, uint64_t id,
+                                        const char *site)
+{
+    (void)t, (void)bottom, (void)id, (void)site;
+#if TOOL_RACE
+    tool_acquire(bottom);
+    tool_name(t->fiber, id, site);
 #endif
 }
 
@@ -132,7 +213,7 @@ ALWAYS_INLINE void tool_leave(struct tool_stack *from, struct tool_stack *to)
     __sanitizer_start_switch_fiber(from ? &from->fake : NULL, to->bottom, to->size);
 #endif
 #if TOOL_TSAN
-    __tsan_switch_to_fiber(to->fiber, 0);
+    __tsan_switch_to_fiber(to->fiber, TOOL_RACE ? __tsan_switch_to_fiber_no_sync : 0);
 #endif
 }
 

@@ -126,7 +126,11 @@ pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
 
 int ctx_err(const struct pirn_ctx *ctx)
 {
-    return -(int)at_load(&ctx->err, ACQUIRE);
+    int err = -(int)at_load(&ctx->err, ACQUIRE);
+    if (err) {
+        tool_acquire(ctx);
+    }
+    return err;
 }
 
 /* Under its lock: the children go on the list of those to be cancelled, linked by next. */
@@ -161,6 +165,7 @@ static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx
         return false;
     }
     ctx->cause = cause;
+    tool_release(ctx);
     at_store(&ctx->err, (uint32_t)-err, RELEASE);
     take_children(ctx, work);
     call_watches_locked(ctx);

@@ -110,6 +110,7 @@ struct waiter *group_done_at_end(pirn_group *g, int result)
     if (result) {
         fail(g, result);
     }
+    tool_release(g);
     uint64_t word = word_lock(word_of(g));
     struct waiter *w = waitq_take(&g->queue_);
     if (!w && --g->running_ == 0) {
@@ -168,6 +169,7 @@ EXPORT int pirn_group_wait(pirn_group *g)
         while (!wait_for_end(g, NULL, true)) {
         }
     }
+    tool_acquire(g);
     pirn_ctx *own = g->ctx_;
     g->ctx_ = NULL;
     pirn_ctx_cancel(own, 0);

@@ -67,12 +67,13 @@ void foreign_drain(void)
 
 static bool sleep_until(struct waiter *w, int64_t deadline)
 {
-    if (!w->timed) {
-        note_wait(&w->note);
-        return true;
-    }
     bool woken = note_wait_until(&w->note, deadline);
-    at_add(&sched.nforeign_timed, (uint32_t)-1, RELEASE);
+    if (w->timed) {
+        at_add(&sched.nforeign_timed, (uint32_t)-1, RELEASE);
+    }
+    if (woken) {
+        tool_acquire(w);
+    }
     return woken;
 }
 
@@ -103,6 +104,7 @@ bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, 
 void foreign_wait_for_ready(struct waiter *w)
 {
     note_wait(&w->note);
+    tool_acquire(w);
 }
 
 /* The waker counts the thread as awake, before it is: else a deadlock might be seen in between. */
@@ -111,5 +113,6 @@ void foreign_ready(struct waiter *w)
     if (!w->timed) {
         at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
     }
+    tool_release(w);
     note_post(&w->note);
 }

@@ -114,6 +114,9 @@ static int start_locked(const pirn_config *given)
 {
     struct debug_env env;
     pirn_config config = *given;
+#if TOOL_RACE
+    tool_race_begin();
+#endif
     int err = check_config(&config);
     if (err) {
         return err;

@@ -103,7 +103,7 @@ void runq_submit(struct p *pp, struct g *gp, bool next)
 NOINLINE bool prepare_slow(struct m *mp, struct g *gp)
 {
     struct stack_cache *c = &mp->p->stacks[gp->class];
-    if (unlikely(c->n == 0)) {
+    if (unlikely(c->n == 0) || (TOOL_RACE && mp->curg)) { /* g0 is not ordered after anybody */
         return false;
     }
     uintptr_t slot = c->slot[--c->n];

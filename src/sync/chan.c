@@ -44,6 +44,7 @@ static struct chan_queue *queue_of(struct chan_op *op)
 void chan_put_locked(struct chan_op *op)
 {
     struct chan_queue *q = queue_of(op);
+    tool_release(op); /* who waits, before its partner goes on */
     op->queued = true;
     op->next = NULL;
     op->prev = q->last;
@@ -67,10 +68,12 @@ static struct chan_op *take_locked(struct chan_queue *q)
         void *none = NULL;
         remove_locked(op);
         if (!op->winner) {
+            tool_acquire(op);
             return op;
         }
         if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
             op->chan->selects--; /* it does not come back to this channel */
+            tool_acquire(op);
             return op;
         }
     }
@@ -98,11 +101,11 @@ static inline void copy(void *to, const void *from, size_t size)
         return;
     }
     if (!from) {
-        memset(to, 0, size);
+        tool_zero(to, size);
     } else if (size == sizeof(uint64_t)) {
-        memcpy(to, from, sizeof(uint64_t));
+        tool_copy(to, from, sizeof(uint64_t));
     } else {
-        memcpy(to, from, size);
+        tool_copy(to, from, size);
     }
 }
 
@@ -110,6 +113,13 @@ static inline void *slot(pirn_chanv *c, size_t i)
 {
     i += c->head;
     return c->buf + (i < c->cap ? i : i - c->cap) * c->elem;
+}
+
+/* A place in the buffer orders those who use it one after the other. */
+static inline void pass(const void *slot)
+{
+    tool_acquire(slot);
+    tool_release(slot);
 }
 
 static inline void drop_oldest(pirn_chanv *c)
@@ -138,6 +148,7 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
         return true;
     }
     if (n < c->cap) {
+        pass(slot(c, n));
         copy(slot(c, n), elem, c->elem);
         word_unlock(&c->word, chan_word_locked(c, word + CHAN_ONE));
         return true;
@@ -150,11 +161,13 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
     struct chan_op *from;
     size_t n = chan_count(word);
     if (n > 0) {
+        pass(slot(c, 0));
         copy(elem, slot(c, 0), c->elem);
         drop_oldest(c);
         struct waiter *w = NULL;
         if (c->senders.first
             && (from = take_locked(&c->senders))) { /* its value is the youngest now */
+            pass(slot(c, n - 1));
             copy(slot(c, n - 1), from->elem, c->elem);
             w = serve(from, true);
         } else {
@@ -176,6 +189,7 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
         return true;
     }
     if (word & CHAN_CLOSED) {
+        tool_acquire(c);
         *ok = false;
         copy(elem, NULL, c->elem);
         word_unlock(&c->word, word);
@@ -330,6 +344,7 @@ bool chan_close(pirn_chanv *c)
         word_unlock(&c->word, word);
         return false;
     }
+    tool_release(c);
     while ((op = take_locked(&c->receivers)) || (op = take_locked(&c->senders))) {
         if (!op->sends) {
             copy(op->elem, NULL, c->elem);

@@ -109,6 +109,7 @@ EXPORT void pirn_mutex_lock(pirn_mutex *m)
     if (unlikely(!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED))) {
         lock_slow(m, false);
     }
+    tool_acquire(m);
 }
 
 void mutex_lock_again(pirn_mutex *m)
@@ -117,6 +118,7 @@ void mutex_lock_again(pirn_mutex *m)
     if (!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED)) {
         lock_slow(m, true);
     }
+    tool_acquire(m);
 }
 
 EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
@@ -129,6 +131,7 @@ EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
             return false;
         }
         if (take_if_free(state)) {
+            tool_acquire(m);
             return true;
         }
         at_pause();
@@ -183,6 +186,7 @@ static bool unlock_contended(pirn_mutex *m)
 static bool unlock_fast(pirn_mutex *m)
 {
     uint64_t held = HELD;
+    tool_release(m);
     return at_cas(state_of(m), &held, 0, RELEASE, RELAXED);
 }
 

@@ -18,6 +18,7 @@ static at_u64 *done_of(pirn_once *o)
 static void end_once(struct at_end *e)
 {
     pirn_once *o = ((struct once_call *)(void *)e)->once;
+    tool_release(o);
     at_store(done_of(o), 1, RELEASE); /* pairs with the ACQUIRE of who comes later */
     pirn_mutex_unlock(&o->mutex_);
 }
@@ -25,6 +26,7 @@ static void end_once(struct at_end *e)
 EXPORT void pirn_once_do(pirn_once *o, void (*fn)(void *), void *arg)
 {
     if (likely(at_load(done_of(o), ACQUIRE))) {
+        tool_acquire(o);
         return;
     }
     pirn_mutex_lock(&o->mutex_);

@@ -25,6 +25,20 @@ static at_u64 *state_of(pirn_rwmutex *m)
     return (at_u64 *)(void *)&m->state_;
 }
 
+/* For a detector of races: readers come after writers, writers after everybody. */
+static void say_entered(pirn_rwmutex *m, bool writes)
+{
+    tool_acquire(&m->state_);
+    if (writes) {
+        tool_acquire(&m->waiters_);
+    }
+}
+
+static void say_leaves(pirn_rwmutex *m, bool writes)
+{
+    tool_release(writes ? (void *)&m->state_ : (void *)&m->waiters_);
+}
+
 static bool can_enter(uint64_t s, bool writes)
 {
     return writes ? s < READER && !(s & (WRITER | WAITERS)) : !(s & (WRITER | WAITERS));
@@ -128,6 +142,7 @@ static void leave(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
     uint64_t s = at_load(state, RELAXED);
+    say_leaves(m, writes);
     while (!(s & (WAITERS | WORD_LOCK_BITS)) && (writes ? s & WRITER : s >= READER)) {
         if (at_cas(state, &s, s - (writes ? WRITER : READER), RELEASE, RELAXED)) {
             return;
@@ -141,12 +156,15 @@ static bool try_for_sure(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
     enter();
-    if (try_enter(state, writes)) {
-        return true;
+    bool can = try_enter(state, writes);
+    if (!can) {
+        uint64_t s = word_lock(state);
+        can = can_enter(s, writes);
+        word_unlock(state, can ? s + (writes ? WRITER : READER) : s);
     }
-    uint64_t s = word_lock(state);
-    bool can = can_enter(s, writes);
-    word_unlock(state, can ? s + (writes ? WRITER : READER) : s);
+    if (can) {
+        say_entered(m, writes);
+    }
     return can;
 }
 
@@ -156,6 +174,7 @@ EXPORT void pirn_rwmutex_lock(pirn_rwmutex *m)
     if (!try_enter(state_of(m), true)) {
         enter_slow(m, true, "pirn_rwmutex_lock");
     }
+    say_entered(m, true);
 }
 
 EXPORT bool pirn_rwmutex_try_lock(pirn_rwmutex *m)
@@ -174,6 +193,7 @@ EXPORT void pirn_rwmutex_rlock(pirn_rwmutex *m)
     if (!try_enter(state_of(m), false)) {
         enter_slow(m, false, "pirn_rwmutex_rlock");
     }
+    say_entered(m, false);
 }
 
 EXPORT bool pirn_rwmutex_try_rlock(pirn_rwmutex *m)

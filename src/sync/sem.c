@@ -53,6 +53,7 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
     if (take(s, n)) {
         word_unlock(word_of(&s->state_), word);
         visit_end(v);
+        tool_acquire(s);
         return;
     }
     visit_must_wait(v, word_of(&s->state_), word, "pirn_sem_acquire");
@@ -60,6 +61,7 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
     waitq_put(&s->waiters_, w);
     struct unlock_to u = {word_of(&s->state_), word | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_SEM);
+    tool_acquire(s);
 }
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
@@ -69,6 +71,9 @@ EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
     uint64_t word = word_lock(word_of(&s->state_));
     bool taken = take(s, n);
     word_unlock(word_of(&s->state_), word);
+    if (taken) {
+        tool_acquire(s);
+    }
     return taken;
 }
 
@@ -104,6 +109,7 @@ EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
     int64_t sum;
     check_number(n);
     struct visit v = visit_begin();
+    tool_release(s);
     uint64_t word = word_lock(word_of(&s->state_));
     if (__builtin_add_overflow(s->n_, n, &sum)) {
         word_unlock(word_of(&s->state_), word);
@@ -133,10 +139,12 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
 {
     struct waiter foreign;
     struct visit v = visit_begin();
+    tool_release(b);
     uint64_t word = word_lock(word_of(&b->state_));
     if (b->arrived_ + 1 >= b->n_) {
         struct waiter *first = waitq_take_all(&b->waiters_);
         b->arrived_ = 0;
+        tool_acquire(b);
         word_unlock(word_of(&b->state_), 0);
         if (first) {
             waiter_ready_list(first);
@@ -150,6 +158,7 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
     waitq_put(&b->waiters_, w);
     struct unlock_to u = {word_of(&b->state_), word};
     visit_park(v, w, commit_unlock, &u, WAIT_BARRIER);
+    tool_acquire(b);
     return false;
 }
 

@@ -75,6 +75,7 @@ static inline struct waiter *add(struct visit v, pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = at_load(state, RELAXED);
+    tool_release(wg);
     for (;;) {
         int32_t sum = add_to(s, n);
         if (unlikely(sum < 0)) {
@@ -135,12 +136,14 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
     struct visit v = visit_begin();
     if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
         visit_end(v);
+        tool_acquire(wg);
         return;
     }
     uint64_t s = word_lock(state);
     if (count_of(s) == 0) {
         word_unlock(state, s);
         visit_end(v);
+        tool_acquire(wg);
         return;
     }
     visit_must_wait(v, state, s, "pirn_wg_wait");
@@ -148,6 +151,7 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
     waitq_put(&wg->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_WG);
+    tool_acquire(wg);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }

@@ -41,6 +41,7 @@ static void end_call(struct at_end *e)
     struct call *c = (struct call *)(void *)e;
     struct pirn_timer *t = c->timer;
     struct visit v = visit_again();
+    tool_release(t);
     word_lock(&t->word);
     struct call **at = &t->running;
     while (*at != c) {
@@ -66,6 +67,7 @@ static void run_call(void *arg)
     t->running = &c;
     word_unlock(&t->word, 0);
     g_at_end(&c.at_end);
+    tool_acquire(t);
     t->fn(t->arg);
     g_at_end_run(&c.at_end);
 }
@@ -142,6 +144,7 @@ static void wait_for_calls(struct pirn_timer *t)
         if (!others_run_locked(t, me)) {
             word_unlock(&t->word, word);
             visit_end(v);
+            tool_acquire(t);
             return;
         }
         if (!visit_can_wait(v)) { /* without a runtime none of them runs */
@@ -279,6 +282,7 @@ EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
         visit_end(v);
         misuse("a timer is set, and no runtime runs");
     }
+    tool_release(t);
     bool was = timer_set(&t->timer, pirn_deadline(ns), 0);
     visit_end(v);
     return was;
