@@ -23,6 +23,7 @@
 
 #include <stdlib.h>
 
+#include "io/poller.h"
 #include "sync/chan.h"
 #include "time/timer.h"
 
@@ -37,6 +38,7 @@ struct pirn_ctx {
     struct pirn_ctx *parent;
     struct pirn_ctx *children, *next, *prev;
     bool linked; /* in its parent's list */
+    at_u32 signals; /* signals are watched for it: io/signal.c */
     struct pirn_timer *watches;
     int64_t deadline;
     const void *key;
@@ -172,6 +174,9 @@ static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx
     word_unlock(&ctx->word, word);
     chan_close(ctx->done);
     timer_stop(&ctx->timer);
+    if (at_xchg(&ctx->signals, 0, RELAXED)) {
+        signal_unwatch(ctx);
+    }
     return true;
 }
 
@@ -329,6 +334,18 @@ EXPORT pirn_ctx *pirn_ctx_with_value(pirn_ctx *parent, const void *key, void *va
 EXPORT pirn_ctx *pirn_ctx_without_cancel(pirn_ctx *parent)
 {
     return ctx_make(parent, PIRN_NEVER, true);
+}
+
+/* A signal, or the parent's end, may have come before this. */
+void ctx_watches_signals(struct pirn_ctx *ctx)
+{
+    uint64_t word = word_lock(&ctx->word);
+    bool over = at_load(&ctx->err, RELAXED);
+    at_store(&ctx->signals, !over, RELAXED);
+    word_unlock(&ctx->word, word);
+    if (over) {
+        signal_unwatch(ctx);
+    }
 }
 
 /* --- asking -------------------------------------------------------------------------------------------- */

@@ -61,3 +61,28 @@ int thread_count(void)
     struct stat st;
     return stat("/proc/self/task", &st) ? -errno : (int)st.st_nlink - 2;
 }
+
+/* The kernel's frame for a handler has all vector registers: up to 11 KB on present machines. */
+#define ALTSTACK ((size_t)64 << 10)
+
+void *thread_altstack_begin(void)
+{
+    stack_t old, own = {.ss_size = ALTSTACK};
+    if (sigaltstack(NULL, &old) || !(old.ss_flags & SS_DISABLE)) {
+        return NULL; /* a sanitizer's, perhaps */
+    }
+    own.ss_sp = mem_map(ALTSTACK);
+    if (own.ss_sp && sigaltstack(&own, NULL)) {
+        mem_unmap(own.ss_sp, ALTSTACK);
+        own.ss_sp = NULL;
+    }
+    return own.ss_sp;
+}
+
+void thread_altstack_end(void *stack)
+{
+    stack_t none = {.ss_flags = SS_DISABLE};
+    if (stack && sigaltstack(&none, NULL) == 0) {
+        mem_unmap(stack, ALTSTACK);
+    }
+}

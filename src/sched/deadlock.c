@@ -43,10 +43,10 @@ static bool all_asleep_locked(void)
            && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
 }
 
-/* Ms, the factory, sysmon, those who wait in pirn, and the threads of a sanitizer. */
+/* Ms, the factory, sysmon, the poller if nobody waits for it, those who wait in pirn, and the threads of a sanitizer. */
 static int threads_known(void)
 {
-    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS;
+    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS + (poller_idle() ? 1 : 0);
 }
 
 /* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */

@@ -160,6 +160,7 @@ static void stop_locked(void)
     factory_stop();
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
+    poller_stop();
     foreign_late_begin();
     g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {

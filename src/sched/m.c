@@ -41,7 +41,9 @@ static void *m_thread(void *arg)
     pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
     thread_stack_bounds(&lo, &size);
     tool_thread_begin(&mp->g0.tool, lo, size);
+    void *altstack = thread_altstack_begin();
     m_run(mp);
+    thread_altstack_end(altstack);
     tls_m = NULL;
     lock(&sched.lock);
     mp->ended = true;

@@ -517,8 +517,10 @@ void foreign_wait_for_ready(struct waiter *w);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/ */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
+bool poller_idle(void); /* io/poller.c */
+void poller_stop(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */

@@ -32,7 +32,10 @@
  */
 #include "sync/chan.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 /* --- queues -------------------------------------------------------------------------------------- */
 
@@ -86,10 +89,25 @@ uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word)
     return word | (c->receivers.first ? CHAN_RECEIVERS : 0) | (c->senders.first ? CHAN_SENDERS : 0);
 }
 
+/* Unlocks, with the flags as the queues are now. */
+static inline void unlock_as(pirn_chanv *c, uint64_t word)
+{
+    word = chan_word_locked(c, word);
+    if (unlikely(word & CHAN_FD)) {
+        chan_tell_fd(c, word);
+    }
+    word_unlock(&c->word, word);
+}
+
 void chan_unlock(pirn_chanv *c)
 {
-    uint64_t word = at_load(&c->word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS;
-    word_unlock(&c->word, chan_word_locked(c, word));
+    unlock_as(c, at_load(&c->word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS);
+}
+
+void chan_unlock_empty(pirn_chanv *c, uint64_t word)
+{
+    c->head = 0;
+    unlock_as(c, word & (CHAN_ONE - 1));
 }
 
 /* --- elements ------------------------------------------------------------------------------------ */
@@ -143,14 +161,14 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
     if (c->receivers.first && (to = take_locked(&c->receivers))) {
         copy(to->elem, elem, c->elem);
         struct waiter *w = serve(to, true);
-        word_unlock(&c->word, chan_word_locked(c, word));
+        unlock_as(c, word);
         waiter_ready(w);
         return true;
     }
     if (n < c->cap) {
         pass(slot(c, n));
         copy(slot(c, n), elem, c->elem);
-        word_unlock(&c->word, chan_word_locked(c, word + CHAN_ONE));
+        unlock_as(c, word + CHAN_ONE);
         return true;
     }
     return false;
@@ -174,7 +192,7 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
             word -= CHAN_ONE;
         }
         *ok = true;
-        word_unlock(&c->word, chan_word_locked(c, word));
+        unlock_as(c, word);
         if (w) {
             waiter_ready(w);
         }
@@ -184,7 +202,7 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
         copy(elem, from->elem, c->elem);
         struct waiter *w = serve(from, true);
         *ok = true;
-        word_unlock(&c->word, chan_word_locked(c, word));
+        unlock_as(c, word);
         waiter_ready(w);
         return true;
     }
@@ -209,6 +227,9 @@ ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, b
     op.waiter = waiter_of(v.mp, &foreign, &op);
     chan_put_locked(&op);
     struct unlock_to u = {&c->word, chan_word_locked(c, word)};
+    if (unlikely(word & CHAN_FD)) {
+        chan_tell_fd(c, u.value);
+    }
     visit_park(v, op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     return op.ok;
 }
@@ -353,7 +374,7 @@ bool chan_close(pirn_chanv *c)
         last = &(*last)->next;
     }
     *last = NULL;
-    word_unlock(&c->word, chan_word_locked(c, word) | CHAN_CLOSED);
+    unlock_as(c, word | CHAN_CLOSED);
     if (first) {
         waiter_ready_list(first);
     }
@@ -462,6 +483,9 @@ void chan_unlock_or_free(pirn_chanv *c)
         if (c->timer) {
             timer_chan_free(c->timer);
         }
+        if (c->fd > 0) {
+            close(c->fd);
+        }
         free(c);
     }
 }
@@ -482,4 +506,36 @@ void chan_leave(struct chan_op *op)
     }
     c->selects -= op->winner != NULL;
     chan_unlock_or_free(c);
+}
+
+/* --- a descriptor for other main loops ------------------------------------------------------------- */
+
+void chan_tell_fd(pirn_chanv *c, uint64_t word)
+{
+    uint64_t one = 1;
+    bool on = chan_can_recv(word);
+    if (on == c->fd_on) {
+        return;
+    }
+    c->fd_on = on;
+    if ((on ? write(c->fd, &one, sizeof one) : read(c->fd, &one, sizeof one)) < 0) {
+        throw("chan: its eventfd is gone (%d)", errno);
+    }
+}
+
+EXPORT int pirn_chanv_fd(pirn_chanv *c)
+{
+    if (!c) {
+        return -EINVAL;
+    }
+    uint64_t word = word_lock(&c->word);
+    int fd = word & CHAN_FD ? c->fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fd < 0) {
+        fd = -errno;
+    } else {
+        c->fd = fd;
+        word |= CHAN_FD;
+    }
+    unlock_as(c, word);
+    return fd;
 }

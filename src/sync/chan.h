@@ -16,6 +16,7 @@ struct pirn_timer;
 #define CHAN_RECEIVERS ((uint64_t)8) /* somebody is in the queue */
 #define CHAN_SENDERS ((uint64_t)16)
 #define CHAN_TIMER ((uint64_t)32) /* it has one */
+#define CHAN_FD ((uint64_t)64)    /* it has one, which tells whether it can be received from */
 #define CHAN_ONE ((uint64_t)256) /* one element */
 #define CHAN_MOST ((size_t)1 << 55)
 
@@ -26,7 +27,13 @@ struct chan_op {
     struct chan_op *next, *prev;
     struct waiter *waiter; /* who waits */
     winner_t *winner;      /* of a select: the operation that was chosen; NULL: not in a select */
-    pirn_chanv *chan;
+    union {
+        pirn_chanv *chan;
+        struct {
+            int number;
+            short events;
+        } fd; /* of a select: poller.c */
+    };
     bool sends;
     void *elem; /* the value to send, or where to put the one that comes; may be NULL */
     bool ok;    /* done by a partner; false: the channel was closed */
@@ -45,6 +52,8 @@ struct pirn_chanv {
     at_u32 refs;
     uint32_t selects; /* that will come back to take an operation off; under the lock */
     bool dead;        /* the last reference is gone */
+    bool fd_on;               /* what the descriptor says */
+    int fd;                   /* pirn_chan_fd; under the lock */
     struct pirn_timer *timer; /* that sends to it, and goes with it; it looks unbuffered then */
     _Alignas(16) unsigned char buf[];
 };
@@ -78,13 +87,6 @@ static inline void chan_look(pirn_chanv *c)
     }
 }
 
-/* Under the lock: drops what is in the buffer. The word to leave. */
-static inline uint64_t chan_empty_locked(pirn_chanv *c, uint64_t word)
-{
-    c->head = 0;
-    return word & (CHAN_ONE - 1);
-}
-
 /* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
  * false: it must wait, and the lock is still held. Who sends has seen that it is not closed. */
 bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);
@@ -100,6 +102,8 @@ void chan_unlock_or_free(pirn_chanv *c);
 void chan_leave(struct chan_op *op);
 /* The word of c as its queues are now. */
 uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word);
+void chan_tell_fd(pirn_chanv *c, uint64_t word); /* under the lock: word is what it will be */
 void chan_unlock(pirn_chanv *c); /* after its queues may have changed */
+void chan_unlock_empty(pirn_chanv *c, uint64_t word); /* drops what is in the buffer */
 
 #endif

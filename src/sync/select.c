@@ -11,7 +11,8 @@
  * them name one winner, which is set by who serves the first (chan.c). The commit action sets the timer, if there is a
  * deadline, and unlocks all channels. The select goes on when it has been made ready, takes the losers
  * off their queues, locking each of their channels in turn, whether they are still queued or not: so it
- * can't return, and its frame be gone, before the commit has unlocked the last channel.
+ * can't return, and its frame be gone, before the commit has unlocked the last channel. With descriptors
+ * there may be no channel, so the commit says when it has come to its end [L1].
  *
  * Everything that waits for more than one thing is a select: an operation with a deadline, a sleep
  * that a context can end, and what brings a word lock of its own (also), such as a condition.
@@ -22,6 +23,7 @@
 
 #include "base/rand.h"
 #include "ctx/ctx.h"
+#include "io/poller.h"
 
 static bool takes_part(const pirn_case *k)
 {
@@ -30,12 +32,17 @@ static bool takes_part(const pirn_case *k)
 
 /* --- choosing ------------------------------------------------------------------------------------- */
 
+static bool is_fd(const pirn_case *k)
+{
+    return k->kind_ == PIRN_CASE_READABLE_ || k->kind_ == PIRN_CASE_WRITABLE_;
+}
+
 /* Those who wait there may have been chosen elsewhere; who tries to take them finds out. */
 static inline bool is_ready(const pirn_case *k, bool locked)
 {
     pirn_chanv *c = k->chan_;
     if (!takes_part(k)) {
-        return false;
+        return unlikely(is_fd(k)) && k->elem_; /* poller_look */
     }
     if (!locked) {
         chan_look(c);
@@ -91,6 +98,9 @@ static bool sends_on_closed(const pirn_case *k, uint64_t word)
 static bool carry_out(pirn_case *k, uint64_t word)
 {
     bool ok = true;
+    if (unlikely(is_fd(k))) {
+        return true; /* that it is ready is all */
+    }
     bool done = k->kind_ == PIRN_CASE_SEND_ ? chan_send_locked(k->chan_, word, k->elem_)
                                             : chan_recv_locked(k->chan_, word, k->elem_, &ok);
     if (done) {
@@ -101,6 +111,9 @@ static bool carry_out(pirn_case *k, uint64_t word)
 
 static bool try_case(struct visit v, pirn_case *k)
 {
+    if (unlikely(is_fd(k))) {
+        return true;
+    }
     uint64_t word = word_lock(&k->chan_->word);
     if (sends_on_closed(k, word)) {
         word_unlock(&k->chan_->word, word);
@@ -201,7 +214,7 @@ static struct rand *rand_of(struct m *mp, struct rand *own)
 /* As try_case with all channels locked; the others stay locked. */
 static bool try_locked(struct visit v, struct select *s, pirn_case *k)
 {
-    uint64_t word = locked_word(k);
+    uint64_t word = is_fd(k) ? 0 : locked_word(k);
     if (sends_on_closed(k, word)) {
         unlock_all_but(s, NULL);
         visit_end(v);
@@ -223,7 +236,8 @@ int select_try(struct visit v, struct select *s)
     lock_all(s);
     while ((i = pick(r, s->cases, s->n, true)) >= 0) {
         if (try_locked(v, s, &s->cases[i])) {
-            unlock_all_but(s, s->cases[i].chan_); /* that one was unlocked with the operation */
+            /* that one was unlocked with the operation */
+            unlock_all_but(s, takes_part(&s->cases[i]) ? s->cases[i].chan_ : NULL);
             return i;
         }
     }
@@ -245,6 +259,10 @@ static void queue_all(struct select *s)
                                    .elem = k->elem_};
             k->chan_->selects++;
             chan_put_locked(op);
+        } else if (unlikely(is_fd(k))) {
+            s->ops[i] = (struct chan_op){.waiter = s->waiter,
+                                         .winner = &s->winner,
+                                         .fd = {k->fd_, poller_events(k)}};
         }
     }
 }
@@ -254,6 +272,8 @@ static void leave_all(struct select *s, const void *winner)
     for (int i = 0; i < s->n; i++) {
         if (takes_part(&s->cases[i]) && &s->ops[i] != winner) {
             chan_leave(&s->ops[i]);
+        } else if (unlikely(is_fd(&s->cases[i]))) {
+            poller_remove(&s->ops[i]);
         }
     }
 }
@@ -272,6 +292,10 @@ static bool commit_select(struct g *gp, void *arg)
     struct select *s = arg;
     struct unlock_to also = s->also;
     int n = s->locked;
+    bool fds = s->fds;
+    if (unlikely(fds)) {
+        poller_add(s->ops, s->cases, s->n);
+    }
     if (gp && s->deadline != PIRN_NEVER) {
         timer_set(&s->timer, s->deadline, 0);
     }
@@ -280,6 +304,9 @@ static bool commit_select(struct g *gp, void *arg)
     }
     if (also.word) {
         word_unlock(also.word, also.value);
+    }
+    if (unlikely(fds)) {
+        at_store(&s->armed, 1, RELEASE); /* [L1] */
     }
     return true;
 }
@@ -307,6 +334,9 @@ void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
     }
     void *winner = at_load(&s->winner, RELAXED);
     leave_all(s, winner);
+    while (unlikely(s->fds) && !at_load(&s->armed, ACQUIRE)) { /* [L1] */
+        thread_yield();
+    }
     if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
         timer_stop(&s->timer);
     }
@@ -344,6 +374,19 @@ static int last_resort(const pirn_case *cases, int n, int64_t *deadline)
     return which;
 }
 
+/* Descriptors among the cases are looked at first: one system call each. */
+static bool look_at_fds(pirn_case *cases, int n)
+{
+    bool any = false;
+    for (int i = 0; i < n; i++) {
+        any |= is_fd(&cases[i]);
+    }
+    if (unlikely(any)) {
+        poller_look(cases, n);
+    }
+    return any;
+}
+
 EXPORT int pirn_selectv(pirn_case *cases, int n)
 {
     int64_t deadline;
@@ -351,6 +394,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     struct chan_op few[SELECT_FEW];
     struct select s = SELECT_INIT(cases, few, n, deadline);
     struct visit v = visit_begin();
+    s.fds = look_at_fds(cases, n);
     int i = select_try(v, &s);
     if (i >= 0) {
         visit_end(v);
@@ -364,6 +408,11 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     if (!visit_can_wait(v)) {
         select_unlock(&s);
         visit_cant_wait("pirn_select");
+    }
+    int err = s.fds ? poller_start() : 0;
+    if (err) {
+        select_unlock(&s);
+        fatal("cannot wait for descriptors: no thread or descriptor for it (error %d)", -err);
     }
     if (unlikely(n > SELECT_FEW) && !(s.ops = malloc((size_t)n * sizeof *s.ops))) {
         select_unlock(&s);

@@ -16,6 +16,8 @@ struct select {
     int n;
     int locked;    /* channels, without duplicates; their cases by order_ */
     bool in_order; /* the first that is ready, not any */
+    bool fds;      /* there are descriptors among the cases */
+    at_u32 armed;  /* then: the commit is over */
     winner_t winner;
     struct waiter *waiter;
     struct waiter foreign;

@@ -209,7 +209,7 @@ static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
     bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period;
     was |= timer_set(&t->timer, when, period);
     was |= chan_count(word) > 0;
-    word_unlock(&c->word, chan_empty_locked(c, word));
+    chan_unlock_empty(c, word);
     visit_end(v);
     return was;
 }

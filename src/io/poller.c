@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors as cases of a select, and signals: one thread, made when the first is used, that waits in
+ * poll() for all of them. It runs no goroutine: who waits is made ready as by any foreign thread.
+ *
+ * A list of operations, under the lock. The thread copies what it needs from it, polls without the lock,
+ * and then looks at the list again: an operation that is still there and whose descriptor is ready is
+ * taken off and claims its select. So an operation is touched under the lock only, and once it has been
+ * removed it may be gone. Readiness is level-triggered, any number may wait for one descriptor, and
+ * descriptors are not remembered from one wait to the next.
+ *
+ * An eventfd ends the poll when the list grows. [P1] It is written after the list has changed, and read
+ * before the list is copied.
+ */
+#include "io/poller.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+static struct {
+    struct lock lock;
+    /* under the lock */
+    struct chan_op *first;
+    uint32_t n;
+    bool runs;
+    /* the thread's */
+    struct pollfd *fds;
+    uint32_t room;
+    pthread_t thread;
+    at_u32 stop;
+    AT(int) event; /* eventfd; 0: none */
+} poller = {.lock = LOCK_INIT(RANK_POLLER)};
+
+static bool is_fd_case(const pirn_case *k)
+{
+    return k->kind_ == PIRN_CASE_READABLE_ || k->kind_ == PIRN_CASE_WRITABLE_;
+}
+
+short poller_events(const pirn_case *k)
+{
+    return k->kind_ == PIRN_CASE_READABLE_ ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
+}
+
+/* Also from a signal handler. */
+void poller_break(void)
+{
+    uint64_t one = 1;
+    int saved = errno, event = at_load(&poller.event, RELAXED);
+    if (event && write(event, &one, sizeof one) < 0) {
+        /* full: then it is readable */
+    }
+    errno = saved;
+}
+
+/* --- the list ------------------------------------------------------------------------------------- */
+
+static void unlink_locked(struct chan_op *op)
+{
+    op->queued = false;
+    *(op->prev ? &op->prev->next : &poller.first) = op->next;
+    if (op->next) {
+        op->next->prev = op->prev;
+    }
+    poller.n--;
+}
+
+/* The select can't go on to its end before all are there: it needs the lock for that. */
+void poller_add(struct chan_op *ops, const pirn_case *cases, int n)
+{
+    lock(&poller.lock);
+    for (int i = 0; i < n; i++) {
+        struct chan_op *op = &ops[i];
+        if (is_fd_case(&cases[i])) {
+            op->queued = true;
+            op->prev = NULL;
+            op->next = poller.first;
+            if (op->next) {
+                op->next->prev = op;
+            }
+            poller.first = op;
+            poller.n++;
+        }
+    }
+    unlock(&poller.lock);
+    poller_break(); /* [P1] */
+}
+
+void poller_remove(struct chan_op *op)
+{
+    lock(&poller.lock);
+    if (op->queued) {
+        unlink_locked(op);
+    }
+    unlock(&poller.lock);
+}
+
+bool poller_idle(void)
+{
+    lock(&poller.lock);
+    bool idle = poller.runs && poller.n == 0 && !signals_watched();
+    unlock(&poller.lock);
+    return idle;
+}
+
+void poller_look(pirn_case *cases, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (is_fd_case(&cases[i])) {
+            struct pollfd fd = {.fd = cases[i].fd_, .events = poller_events(&cases[i])};
+            cases[i].elem_ = poll(&fd, 1, 0) > 0 ? &cases[i] : NULL;
+        }
+    }
+}
+
+/* --- the thread ------------------------------------------------------------------------------------ */
+
+/* How many to poll; the eventfd is the first. */
+static uint32_t copy_list(void)
+{
+    lock(&poller.lock);
+    while (poller.room < poller.n + 1) {
+        uint32_t room = 2 * (poller.n + 1);
+        struct pollfd *fds = realloc(poller.fds, room * sizeof *fds);
+        if (!fds) {
+            unlock(&poller.lock);
+            fatal("out of memory: cannot wait for %u descriptors", room / 2);
+        }
+        poller.fds = fds;
+        poller.room = room;
+    }
+    uint32_t n = 0;
+    poller.fds[n++] = (struct pollfd){.fd = at_load(&poller.event, RELAXED), .events = POLLIN};
+    for (struct chan_op *op = poller.first; op; op = op->next) {
+        poller.fds[n++] = (struct pollfd){.fd = op->fd.number, .events = op->fd.events};
+    }
+    unlock(&poller.lock);
+    return n;
+}
+
+static int by_fd(const void *a, const void *b)
+{
+    const struct pollfd *x = a, *y = b;
+    return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+/* What the descriptor is ready for, among those polled; sorted. */
+static short ready_for(const struct chan_op *op, uint32_t n)
+{
+    short all = 0;
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (poller.fds[mid].fd < op->fd.number) {
+            lo = mid + 1;
+        } else {
+            hi = mid;
+        }
+    }
+    for (; lo < n && poller.fds[lo].fd == op->fd.number; lo++) {
+        all |= poller.fds[lo].revents;
+    }
+    return all & (op->fd.events | POLLERR | POLLHUP | POLLNVAL);
+}
+
+static struct waiter *take_ready(uint32_t n)
+{
+    struct waiter *first = NULL, **last = &first;
+    qsort(poller.fds, n, sizeof poller.fds[0], by_fd);
+    lock(&poller.lock);
+    for (struct chan_op *op = poller.first, *next; op; op = next) {
+        void *none = NULL;
+        next = op->next;
+        if (ready_for(op, n)) {
+            unlink_locked(op);
+            if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
+                op->ok = true;
+                *last = op->waiter;
+                last = &op->waiter->next;
+            }
+        }
+    }
+    *last = NULL;
+    unlock(&poller.lock);
+    return first;
+}
+
+static void *poller_main(void *arg)
+{
+    (void)arg;
+    uint64_t count;
+    while (!at_load(&poller.stop, RELAXED)) {
+        uint32_t n = copy_list();
+        if (poll(poller.fds, n, -1) <= 0) {
+            continue;
+        }
+        if (poller.fds[0].revents && read(poller.fds[0].fd, &count, sizeof count) < 0) {
+            throw("poller: its eventfd is gone (%d)", errno);
+        } /* [P1] */
+        struct waiter *first = take_ready(n);
+        if (first || signals_pending()) {
+            struct visit v = visit_again();
+            if (first) {
+                waiter_ready_list(first);
+            }
+            signals_deliver();
+            visit_end(v);
+        }
+    }
+    return NULL;
+}
+
+/* --- life ------------------------------------------------------------------------------------------- */
+
+int poller_start(void)
+{
+    int err = 0;
+    lock(&poller.lock);
+    if (!poller.runs) {
+        int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        err = event < 0 ? -errno : 0;
+        if (!err) {
+            at_store(&poller.event, event, RELAXED);
+            at_store(&poller.stop, 0, RELAXED);
+            err = thread_create(&poller.thread, "pirn-poller", poller_main, NULL, true);
+            poller.runs = !err;
+        }
+        if (err && event >= 0) {
+            at_store(&poller.event, 0, RELAXED);
+            close(event);
+        }
+    }
+    unlock(&poller.lock);
+    return err;
+}
+
+/* The runtime ends: no goroutine waits for it any more. */
+void poller_stop(void)
+{
+    if (!poller.runs) {
+        return;
+    }
+    at_store(&poller.stop, 1, RELAXED);
+    poller_break();
+    pthread_join(poller.thread, NULL);
+    close(at_xchg(&poller.event, 0, RELAXED));
+    free(poller.fds);
+    poller.fds = NULL;
+    poller.room = 0;
+    poller.runs = false;
+}

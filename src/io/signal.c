@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Signals that cancel a context. The handler notes the signal and ends the poll of the poller's thread,
+ * which cancels. A signal has pirn's handler from the first context that watches it to the end of the
+ * last, and then the program's again.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "ctx/ctx.h"
+#include "io/poller.h"
+
+struct watch {
+    struct watch *next;
+    struct pirn_ctx *ctx;
+    uint64_t signals; /* a bit for each */
+};
+
+#define SIGNALS 65
+
+static struct {
+    struct lock lock;
+    struct watch *first;
+    uint32_t users[SIGNALS]; /* watches of each */
+    struct sigaction before[SIGNALS];
+    at_u64 pending;
+} signals = {.lock = LOCK_INIT(RANK_SIGNALS)};
+
+static uint64_t bit(int sig)
+{
+    return (uint64_t)1 << (sig - 1);
+}
+
+static void handler(int sig)
+{
+    at_or(&signals.pending, bit(sig), RELAXED);
+    poller_break();
+}
+
+bool signals_pending(void)
+{
+    return at_load(&signals.pending, RELAXED);
+}
+
+bool signals_watched(void)
+{
+    lock(&signals.lock);
+    bool any = signals.first;
+    unlock(&signals.lock);
+    return any;
+}
+
+/* One at a time, since to cancel one takes it off the list. */
+static struct pirn_ctx *next_to_cancel(uint64_t pending)
+{
+    struct pirn_ctx *ctx = NULL;
+    lock(&signals.lock);
+    for (struct watch *w = signals.first; w && !ctx; w = w->next) {
+        if (w->signals & pending && !ctx_err(w->ctx)) {
+            ctx = w->ctx;
+            ctx_ref(ctx);
+        }
+    }
+    unlock(&signals.lock);
+    return ctx;
+}
+
+void signals_deliver(void)
+{
+    uint64_t pending = at_xchg(&signals.pending, 0, RELAXED);
+    for (struct pirn_ctx *ctx; pending && (ctx = next_to_cancel(pending));) {
+        ctx_cancel(ctx, -ECANCELED, -EINTR);
+        ctx_unref(ctx);
+    }
+}
+
+static void use_locked(int sig)
+{
+    struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
+    sigfillset(&sa.sa_mask);
+    if (signals.users[sig]++ == 0) {
+        sigaction(sig, &sa, &signals.before[sig]);
+    }
+}
+
+static void unuse_locked(int sig)
+{
+    if (--signals.users[sig] == 0) {
+        sigaction(sig, &signals.before[sig], NULL);
+    }
+}
+
+/* By a context that is cancelled. */
+void signal_unwatch(struct pirn_ctx *ctx)
+{
+    lock(&signals.lock);
+    struct watch **at = &signals.first, *w;
+    while ((w = *at) && w->ctx != ctx) {
+        at = &w->next;
+    }
+    if (w) {
+        *at = w->next;
+        for (int sig = 1; sig < SIGNALS; sig++) {
+            if (w->signals & bit(sig)) {
+                unuse_locked(sig);
+            }
+        }
+    }
+    unlock(&signals.lock);
+    free(w);
+}
+
+static uint64_t set_of(const int *sigs, int n)
+{
+    uint64_t set = 0;
+    for (int i = 0; i < n; i++) {
+        if (sigs[i] < 1 || sigs[i] >= SIGNALS || sigs[i] == SIGKILL || sigs[i] == SIGSTOP) {
+            misuse("context: signal %d can't be caught", sigs[i]);
+        }
+        set |= bit(sigs[i]);
+    }
+    return set;
+}
+
+EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
+{
+    uint64_t set = set_of(sigs, n);
+    struct watch *w = malloc(sizeof *w);
+    if (!w) {
+        fatal("out of memory: cannot watch signals");
+    }
+    struct visit v = visit_begin();
+    if (!visit_can_wait(v)) {
+        visit_end(v);
+        misuse("pirn_ctx_with_signals, and no runtime runs");
+    }
+    int err = poller_start();
+    if (err) {
+        fatal("cannot watch signals: no thread or descriptor for it (error %d)", -err);
+    }
+    visit_end(v);
+    pirn_ctx *ctx = pirn_ctx_with_cancel(parent);
+    *w = (struct watch){.ctx = ctx, .signals = set};
+    lock(&signals.lock);
+    w->next = signals.first;
+    signals.first = w;
+    for (int sig = 1; sig < SIGNALS; sig++) {
+        if (set & bit(sig)) {
+            use_locked(sig);
+        }
+    }
+    unlock(&signals.lock);
+    ctx_watches_signals(ctx);
+    return ctx;
+}
