@@ -33,11 +33,12 @@ struct pirn_ctx {
     at_u32 err; /* -errno as a positive number */
     int cause;
     at_u32 handles, refs;
-    uint64_t maker; /* 0: its handle has been given back */
+    at_u64 maker; /* 0: its handle has been given back */
     pirn_chanv *done;
     struct pirn_ctx *parent;
     struct pirn_ctx *children, *next, *prev;
     bool linked; /* in its parent's list */
+    bool has_timer; /* its deadline is its own */
     at_u32 signals; /* signals are watched for it: io/signal.c */
     struct pirn_timer *watches;
     int64_t deadline;
@@ -93,8 +94,8 @@ void ctx_unref(struct pirn_ctx *ctx)
 
 EXPORT pirn_ctx *pirn_ctx_retain(pirn_ctx *ctx)
 {
-    if (ctx && ctx != &background) {
-        at_add(&ctx->handles, 1, RELAXED);
+    if (ctx && ctx != &background && at_add(&ctx->handles, 1, RELAXED) == 0) {
+        ctx_ref(ctx); /* a goroutine whose own it is makes it a handle again */
     }
     return ctx;
 }
@@ -105,15 +106,12 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
         return;
     }
     struct visit v = visit_begin();
-    bool makers = ctx->maker == caller(v.mp);
-    if (makers) {
-        ctx->maker = 0; /* nobody else writes it, or finds himself in it */
+    if (at_load(&ctx->maker, RELAXED) == caller(v.mp)) {
+        at_store(&ctx->maker, 0, RELAXED); /* nobody else writes it, or finds himself in it */
+        ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
     }
-    bool last = at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1;
-    if (makers || last) {
-        ctx_cancel(ctx, -ECANCELED, -ECANCELED);
-    }
-    if (last) {
+    if (at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1) {
+        ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
         ctx_unref(ctx);
     }
     visit_end(v);
@@ -121,10 +119,6 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
 
 /* --- cancelling -------------------------------------------------------------------------------------- */
 
-pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
-{
-    return ctx->done;
-}
 
 int ctx_err(const struct pirn_ctx *ctx)
 {
@@ -149,17 +143,18 @@ static void take_children(struct pirn_ctx *ctx, struct pirn_ctx **work)
 }
 
 /* Their calls begin under the lock, so that an unwatch that comes later knows of them. */
-static void call_watches_locked(struct pirn_ctx *ctx)
+static void call_watches_locked(struct pirn_ctx *ctx, struct visit v)
 {
     for (struct pirn_timer *t = ctx->watches, *next; t; t = next) {
         next = t->next;
         t->watching = false;
-        timer_call(t);
+        timer_call(t, v);
     }
     ctx->watches = NULL;
 }
 
-static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx **work)
+static bool cancel_one(struct pirn_ctx *ctx, struct visit v, int err, int cause,
+                       struct pirn_ctx **work)
 {
     uint64_t word = word_lock(&ctx->word);
     if (at_load(&ctx->err, RELAXED)) {
@@ -169,10 +164,10 @@ static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx
     ctx->cause = cause;
     tool_release(ctx);
     at_store(&ctx->err, (uint32_t)-err, RELEASE);
+    chan_close(ctx->done); /* err and done are seen as one by who takes the lock */
     take_children(ctx, work);
-    call_watches_locked(ctx);
+    call_watches_locked(ctx, v);
     word_unlock(&ctx->word, word);
-    chan_close(ctx->done);
     timer_stop(&ctx->timer);
     if (at_xchg(&ctx->signals, 0, RELAXED)) {
         signal_unwatch(ctx);
@@ -180,20 +175,24 @@ static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx
     return true;
 }
 
-/* By who is inside a visit, or on g0. */
-void ctx_cancel(struct pirn_ctx *ctx, int err, int cause)
+/* By who is inside a visit, or on g0. Those whom it lets go on may release the context. */
+void ctx_cancel(struct pirn_ctx *ctx, struct visit v, int err, int cause)
 {
     struct pirn_ctx *work = NULL;
-    if (!cancel_one(ctx, err, cause, &work)) {
+    if (at_load(&ctx->err, RELAXED)) {
         return;
     }
-    unlink_from_parent(ctx);
+    ctx_ref(ctx);
+    if (cancel_one(ctx, v, err, cause, &work)) {
+        unlink_from_parent(ctx);
+    }
     while (work) {
         struct pirn_ctx *c = work;
         work = c->next;
-        cancel_one(c, err, cause, &work);
+        cancel_one(c, v, err, cause, &work);
         ctx_unref(c);
     }
+    ctx_unref(ctx);
 }
 
 EXPORT void pirn_ctx_cancel(pirn_ctx *ctx, int cause)
@@ -202,7 +201,7 @@ EXPORT void pirn_ctx_cancel(pirn_ctx *ctx, int cause)
         misuse("context: the background can't be cancelled");
     }
     struct visit v = visit_begin();
-    ctx_cancel(ctx, -ECANCELED, cause ? cause : -ECANCELED);
+    ctx_cancel(ctx, v, -ECANCELED, cause ? cause : -ECANCELED);
     visit_end(v);
 }
 
@@ -218,7 +217,7 @@ static void expire(struct timer *t, uint64_t begun)
 {
     struct pirn_ctx *ctx = (struct pirn_ctx *)(void *)t;
     (void)begun;
-    ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+    ctx_cancel(ctx, (struct visit){.mp = getm()}, -ETIMEDOUT, -ETIMEDOUT); /* on g0 */
     ctx_unref(ctx);
 }
 
@@ -227,12 +226,32 @@ static const struct timer_kind deadline_timer = {.begin = begin_expire, .act = e
 /* Nobody may have got to its timer yet. */
 static int err_now(struct pirn_ctx *ctx)
 {
+    enter();
     if (!at_load(&ctx->err, RELAXED) && ctx->deadline != PIRN_NEVER && ctx->deadline <= now_ns()) {
         struct visit v = visit_begin();
-        ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+        ctx_cancel(ctx, v, -ETIMEDOUT, -ETIMEDOUT);
         visit_end(v);
     }
-    return ctx_err(ctx);
+    int err = ctx_err(ctx);
+    if (err) { /* done is closed, once the lock is free */
+        uint64_t word = word_lock(&ctx->word);
+        word_unlock(&ctx->word, word);
+    }
+    return err;
+}
+
+/* The deadlines that it is under, if they were set before the runtime, or in another. */
+static void arm(struct pirn_ctx *ctx)
+{
+    for (; ctx->deadline != PIRN_NEVER; ctx = ctx->parent) {
+        if (ctx->has_timer && !at_load(&ctx->timer.heap, RELAXED) && !at_load(&ctx->err, RELAXED)) {
+            uint64_t word = word_lock(&ctx->word);
+            if (!at_load(&ctx->err, RELAXED)) { /* else its timer has been stopped already */
+                timer_set(&ctx->timer, ctx->deadline, 0);
+            }
+            word_unlock(&ctx->word, word);
+        }
+    }
 }
 
 static int cause_of(struct pirn_ctx *ctx)
@@ -281,20 +300,17 @@ static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool
     ctx->parent = parent;
     ctx->timer.kind = &deadline_timer;
     ctx->done = pirn_chanv_make(sizeof(int), 0);
-    ctx->maker = caller(v.mp);
+    at_store(&ctx->maker, caller(v.mp), RELAXED);
     at_store(&ctx->handles, 1, RELAXED);
     at_store(&ctx->refs, 1, RELAXED);
+    ctx->has_timer = deadline != PIRN_NEVER && (detached || deadline < parent->deadline);
     ctx->deadline = !detached && parent->deadline < deadline ? parent->deadline : deadline;
     if (!detached && link_to_parent(ctx)) {
-        ctx_cancel(ctx, ctx_err(parent), cause_of(parent));
+        ctx_cancel(ctx, v, ctx_err(parent), cause_of(parent));
     } else if (deadline <= now_ns()) {
-        ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
-    } else if (ctx->deadline == deadline && (v.mp || v.entered)) {
-        uint64_t word = word_lock(&ctx->word);
-        if (!at_load(&ctx->err, RELAXED)) { /* else its timer has been stopped already */
-            timer_set(&ctx->timer, deadline, 0);
-        }
-        word_unlock(&ctx->word, word);
+        ctx_cancel(ctx, v, -ETIMEDOUT, -ETIMEDOUT);
+    } else if (v.mp || v.entered) {
+        arm(ctx);
     }
     visit_end(v);
     return ctx;
@@ -377,7 +393,23 @@ EXPORT void *pirn_ctx_value(pirn_ctx *ctx, const void *key)
 
 EXPORT pirn_chanv *pirn_ctx_donev(pirn_ctx *ctx)
 {
-    return (ctx ? ctx : pirn_ctx_current())->done;
+    ctx = ctx ? ctx : pirn_ctx_current();
+    if (ctx->deadline == PIRN_NEVER) {
+        return ctx->done;
+    }
+    struct visit v = visit_begin();
+    if (v.mp || v.entered) {
+        arm(ctx);
+    }
+    visit_end(v);
+    return ctx->done;
+}
+
+/* By a goroutine. */
+pirn_chanv *ctx_done(struct pirn_ctx *ctx)
+{
+    arm(ctx);
+    return ctx->done;
 }
 
 EXPORT pirn_ctx *pirn_ctx_current(void)
@@ -428,7 +460,7 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
     struct visit v = visit_begin();
     uint64_t word = word_lock(&ctx->word);
     if (at_load(&ctx->err, RELAXED)) {
-        timer_call(t);
+        timer_call(t, v);
     } else {
         t->watching = true;
         t->prev = NULL;

@@ -12,9 +12,9 @@ static inline struct pirn_ctx *ctx_of(struct m *mp)
     return x ? x->ctx : NULL;
 }
 
-pirn_chanv *ctx_done(const struct pirn_ctx *ctx); /* never NULL */
-int ctx_err(const struct pirn_ctx *ctx);          /* 0: not cancelled */
+pirn_chanv *ctx_done(struct pirn_ctx *ctx); /* never NULL */
+int ctx_err(const struct pirn_ctx *ctx);    /* 0: not cancelled */
 void ctx_watches_signals(struct pirn_ctx *ctx);
-void ctx_cancel(struct pirn_ctx *ctx, int err, int cause);
+void ctx_cancel(struct pirn_ctx *ctx, struct visit v, int err, int cause);
 
 #endif

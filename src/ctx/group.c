@@ -33,7 +33,9 @@ EXPORT pirn_ctx *pirn_group_ctx(pirn_group *g)
 
 EXPORT void pirn_group_cancel(pirn_group *g)
 {
-    pirn_ctx_cancel(g->ctx_, 0);
+    if (g->ctx_) { /* else it has ended */
+        pirn_ctx_cancel(g->ctx_, 0);
+    }
 }
 
 EXPORT void pirn_group_set_limit(pirn_group *g, int n)
@@ -92,7 +94,7 @@ static void fail(pirn_group *g, int err)
     g->err_ = first ? err : g->err_;
     word_unlock(word_of(g), word);
     if (first) {
-        ctx_cancel(g->ctx_, -ECANCELED, err < 0 ? err : -ECANCELED);
+        ctx_cancel(g->ctx_, (struct visit){.mp = getm()}, -ECANCELED, err < 0 ? err : -ECANCELED);
     }
 }
 
@@ -162,9 +164,12 @@ static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
 EXPORT int pirn_group_wait(pirn_group *g)
 {
     struct pirn_ctx *ctx = ctx_of(enter());
+    if (!g->ctx_) {
+        misuse("group: has been waited for already");
+    }
     if (!wait_for_end(g, ctx, false)) {
         struct visit v = visit_again();
-        ctx_cancel(g->ctx_, ctx_err(ctx), ctx_err(ctx));
+        ctx_cancel(g->ctx_, v, ctx_err(ctx), ctx_err(ctx));
         visit_end(v);
         while (!wait_for_end(g, NULL, true)) {
         }

@@ -205,7 +205,7 @@ static void *poller_main(void *arg)
             if (first) {
                 waiter_ready_list(first);
             }
-            signals_deliver();
+            signals_deliver(v);
             visit_end(v);
         }
     }

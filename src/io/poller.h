@@ -19,7 +19,7 @@ void poller_look(pirn_case *cases, int n);
 /* signal.c. From the handler: a signal has come. */
 void poller_break(void);
 bool signals_pending(void);
-void signals_deliver(void);
+void signals_deliver(struct visit v);
 bool signals_watched(void);
 void signal_unwatch(struct pirn_ctx *ctx);
 

@@ -66,11 +66,11 @@ static struct pirn_ctx *next_to_cancel(uint64_t pending)
     return ctx;
 }
 
-void signals_deliver(void)
+void signals_deliver(struct visit v)
 {
     uint64_t pending = at_xchg(&signals.pending, 0, RELAXED);
     for (struct pirn_ctx *ctx; pending && (ctx = next_to_cancel(pending));) {
-        ctx_cancel(ctx, -ECANCELED, -EINTR);
+        ctx_cancel(ctx, v, -ECANCELED, -EINTR);
         ctx_unref(ctx);
     }
 }

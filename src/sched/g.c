@@ -158,7 +158,7 @@ void g_at_end_run(struct at_end *e)
     if (x && x->at_end == e) {
         x->at_end = e->next;
     }
-    e->fn(e);
+    e->fn(e, false);
 }
 
 static void drop_contexts(struct gextra *x)
@@ -170,6 +170,16 @@ static void drop_contexts(struct gextra *x)
         ctx_unref(x->own_ctx);
     }
     x->ctx = x->own_ctx = NULL;
+}
+
+/* By the stop. Its frames are still there. */
+void g_extra_dropped(struct g *gp)
+{
+    struct gextra *x = gp->extra;
+    for (struct at_end *e; x && (e = x->at_end);) {
+        x->at_end = e->next;
+        e->fn(e, true);
+    }
 }
 
 /* By the goroutine itself, at its end: this may call the program, which may do anything. */

@@ -143,11 +143,17 @@ static int start_locked(const pirn_config *given)
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
-/* It is inside a wait: in the queue of an object, or off it already but not yet back in its call. */
-static void forget_waiter(struct g *gp, void *arg)
+/* If it is inside a wait: in the queue of an object, or off it already but not yet back in its call. */
+static void forget(struct g *gp, void *arg)
 {
     (void)arg;
     uint32_t status = at_load(&gp->status, RELAXED);
+    if (status == G_WAITING || status == G_RUNNABLE) {
+        g_extra_dropped(gp);
+    }
+    if (status == G_RUNNABLE && !gp->stack_hi) {
+        timer_forget_start(&gp->start);
+    }
     if (gp->reason != WAIT_NONE && (status == G_WAITING || status == G_RUNNABLE)) {
         sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
     }
@@ -162,7 +168,7 @@ static void stop_locked(void)
     sysmon_stop();
     poller_stop();
     foreign_late_begin();
-    g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
+    g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
         timers_fini(&at_load(&sched.allp[i], RELAXED)->timers);
     }

@@ -110,7 +110,7 @@ struct grun {
 /* What is to be done when a goroutine ends, also inside pirn_exit: in the frame of who asks for it. */
 struct at_end {
     struct at_end *next;
-    void (*fn)(struct at_end *);
+    void (*fn)(struct at_end *, bool dropped); /* dropped: by the stop, not by the goroutine itself */
 };
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
@@ -370,6 +370,7 @@ struct gextra *g_extra(struct g *gp);
 void g_at_end(struct at_end *e); /* of this goroutine; needs memory, and is left out without */
 void g_at_end_run(struct at_end *e);
 void g_extra_end(struct g *gp);
+void g_extra_dropped(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
 void g_fini(bool keep);
 uint32_t g_count(void);
@@ -378,7 +379,8 @@ const char *g_status_name(uint32_t status);
 /* spawn.c */
 int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
           struct pirn_wg *wg);
-int spawn_by_runtime(const struct gstart *start, const char *site); /* also on g0 */
+/* Also on g0. entered: a foreign thread is inside foreign_enter(). */
+int spawn_by_runtime(const struct gstart *start, const char *site, bool entered);
 void *g_main(void); /* called by arch_start */
 
 /* schedule.c */
@@ -519,7 +521,8 @@ void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
-bool poller_idle(void); /* io/poller.c */
+void timer_forget_start(const struct gstart *start); /* time/timer.c */
+bool poller_idle(void);                              /* io/poller.c */
 void poller_stop(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);

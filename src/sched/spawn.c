@@ -105,13 +105,10 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
     return 0;
 }
 
-static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
                          const char *site, struct pirn_wg *wg)
 {
     struct g *gp;
-    if (!foreign_enter()) {
-        return -EAGAIN;
-    }
     int err = make(NULL, attr, start, flags, ctx_for(NULL, attr, wg), &gp);
     if (!err) {
         gp->site = site;
@@ -125,6 +122,16 @@ static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint
         unlock(&sched.lock);
         wake_for(NULL);
     }
+    return err;
+}
+
+static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+                         const char *site, struct pirn_wg *wg)
+{
+    if (!foreign_enter()) {
+        return -EAGAIN;
+    }
+    int err = spawn_entered(attr, start, flags, site, wg);
     foreign_leave();
     return err;
 }
@@ -155,12 +162,12 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, cons
     return err;
 }
 
-int spawn_by_runtime(const struct gstart *start, const char *site)
+int spawn_by_runtime(const struct gstart *start, const char *site, bool entered)
 {
     struct m *mp = getm();
     struct g *gp;
     if (!mp) {
-        return spawn_foreign(NULL, start, G_SIMPLE, site, NULL);
+        return entered ? spawn_entered(NULL, start, G_SIMPLE, site, NULL) : -EAGAIN;
     }
     int err = make(mp->p, NULL, start, G_SIMPLE, NULL, &gp);
     if (!err) {
@@ -277,17 +284,18 @@ static inline void begin_run(struct g *gp)
  * each field of which is set before it is read. (The two words are read one by one as they were
  * written: a wider load would have to wait until the stores have reached the cache.)
  */
-static void call(struct g *gp)
+static int64_t call(struct g *gp)
 {
     if (likely(gp->flags & G_SIMPLE)) {
         void (*fn)(void *) = (void (*)(void *))gp->start.fn;
         void *arg = (void *)(uintptr_t)gp->start.slot[0];
         begin_run(gp);
         fn(arg);
+        return 0;
     } else {
         struct gstart start = gp->start;
         begin_run(gp);
-        gp->run.result = (int64_t)call_captured(&start, gp->flags); /* nobody else looks at it */
+        return (int64_t)call_captured(&start, gp->flags);
     }
 }
 
@@ -375,10 +383,11 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
         tool_goroutine_begin(&gp->tool, stack_lo(gp), gp->id,
                              gp->flags & G_SITE_PC ? NULL : gp->site);
         tool_acquire(gp);
-        call(gp);
+        int64_t result = call(gp);
         if (unlikely(gp->extra)) {
             g_extra_end(gp);
         }
+        gp->run.result = result;
         mp = enter();
         struct g *next = end(mp, gp);
         if (next && can_take_over(next, gp)) {
@@ -402,10 +411,10 @@ EXPORT void pirn_exit(void)
         at_store(&sched.main_exited, 1, RELAXED);
         gp->done_wg = NULL; /* pirn_run goes on waiting */
     }
-    gp->run.result = 0;
     if (gp->extra) {
         g_extra_end(gp);
     }
+    gp->run.result = 0;
     mp = enter();
     struct g *next = or_g0(mp, end(mp, gp));
     switch_begin(mp, gp, next, true);

@@ -32,6 +32,7 @@
 
 #define ARITY 4
 #define ROOM_FIRST (4096 / sizeof(struct timer_slot))
+#define BATCH 128 /* fired in one hold of the lock */
 #define SOON ((int64_t)20 * 1000 * 1000) /* two looks of sysmon */
 
 /* --- the heap, under its lock -------------------------------------------------------------------- */
@@ -229,7 +230,8 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
         }
         h = my_heap(getm());
         lock(&h->lock);
-        if (at_cas(&t->heap, &none, h, RELAXED, RELAXED)) {
+        /* ACQUIRE: after whoever took it out last. */
+        if (at_cas(&t->heap, &none, h, ACQUIRE, RELAXED)) {
             break;
         }
         unlock(&h->lock); /* somebody else has set it meanwhile */
@@ -282,13 +284,15 @@ bool timers_run(struct timers *h, int64_t now)
         struct waiter *first = NULL, **last = &first;
         struct timer *t = NULL;
         uint64_t begun = 0;
+        bool acts = false;
         lock(&h->lock);
-        while ((more = h->n && h->slot[0].when <= now)) {
+        for (int n = 0; (more = h->n && h->slot[0].when <= now) && n < BATCH; n++) {
             t = h->slot[0].t;
             any = true;
             if (t->kind->act) {
                 begun = t->kind->begin(t);
                 turn_over(h, t, now);
+                acts = true;
                 break;
             }
             if ((*last = t->kind->fire(t))) {
@@ -301,7 +305,7 @@ bool timers_run(struct timers *h, int64_t now)
         if (first) {
             waiter_ready_list(first);
         }
-        if (more) {
+        if (acts) {
             t->kind->act(t, begun);
         }
     } while (more);

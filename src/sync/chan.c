@@ -477,7 +477,8 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
 
 void chan_unlock_or_free(pirn_chanv *c)
 {
-    bool gone = c->dead && c->selects == 0 && (!c->timer || timer_chan_end_locked(c->timer));
+    /* The timer is stopped at once: who comes back later may do so without a runtime. */
+    bool gone = c->dead && (!c->timer || timer_chan_end_locked(c->timer)) && c->selects == 0;
     chan_unlock(c);
     if (gone) {
         if (c->timer) {

@@ -18,9 +18,12 @@ static at_u64 *state_of(pirn_cond *c)
     return (at_u64 *)(void *)&c->state_;
 }
 
-struct cond_op { /* of who waits, in its frame */
+/* Of who waits, in its frame. One that can end early is queued by a record of its own: the other is
+ * taken by whoever ends the wait, and that may be a timer. */
+struct cond_op {
     pirn_cond *cond;
     struct select *select; /* NULL: it can't end early */
+    struct waiter early;
 };
 
 EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
@@ -79,13 +82,13 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
         visit_end(v);
         mutex_not_locked();
     }
-    struct waiter *w = select_waiter(v, &s);
-    w->object = &op;
-    waitq_put(&c->waiters_, w);
+    select_waiter(v, &s)->object = &op;
+    op.early.object = &op;
+    waitq_put(&c->waiters_, &op.early);
     s.also = (struct unlock_to){state_of(c), word | WAITERS};
     void *winner = select_wait(v, &s, WAIT_COND_UNTIL);
     if (winner != select_also_of(&s)) {
-        leave(c, w);
+        leave(c, &op.early);
     }
     mutex_lock_again(m);
     return winner == select_also_of(&s) ? 0 : winner == select_timer_of(&s) ? -ETIMEDOUT : ctx_err(ctx);
@@ -93,18 +96,14 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
 
 void cond_forget(struct waiter *w)
 {
-    pirn_cond *c = ((struct cond_op *)w->object)->cond;
-    if (!stack_contains(c)) {
-        leave(c, w);
-    }
-}
-
-void cond_until_forget(struct waiter *w)
-{
     struct cond_op *op = w->object;
-    cond_forget(w);
-    w->object = op->select;
-    select_forget(w);
+    if (!stack_contains(op->cond)) {
+        leave(op->cond, op->select ? &op->early : w);
+    }
+    if (op->select) {
+        w->object = op->select;
+        select_forget(w);
+    }
 }
 
 /* One that something else has woken is passed over. */
@@ -113,11 +112,14 @@ static struct waiter *take(pirn_cond *c)
     struct waiter *w;
     while ((w = waitq_take(&c->waiters_))) {
         struct cond_op *op = w->object;
-        if (!op->select || select_claim_also(op->select)) {
-            break;
+        if (!op->select) {
+            return w;
+        }
+        if (select_claim_also(op->select)) {
+            return op->select->waiter;
         }
     }
-    return w;
+    return NULL;
 }
 
 static void wake(pirn_cond *c, bool all)

@@ -19,11 +19,12 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_SLEEP_CTX:
     case WAIT_GROUP:
     case WAIT_SELECT: select_forget(w); break;
-    case WAIT_COND_UNTIL: cond_until_forget(w); break;
     case WAIT_MUTEX: mutex_forget(w); break;
     case WAIT_RWMUTEX_LOCK:
     case WAIT_RWMUTEX_RLOCK: rwmutex_forget(w); break;
-    case WAIT_COND: cond_forget(w); break;
+    case WAIT_COND:
+    case WAIT_COND_UNTIL: cond_forget(w); break;
+    case WAIT_TIMER: timer_forget(w); break;
     case WAIT_SEM: sem_forget(w); break;
     case WAIT_BARRIER: barrier_forget(w); break;
     case WAIT_WG:
@@ -37,7 +38,6 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_SELECT_NONE:
     case WAIT_SLEEP:      /* its timer went with the heap */
     case WAIT_GROUP_ROOM: /* a group lives no longer than its goroutine */
-    case WAIT_TIMER:
     case WAIT_PARK:
     case WAIT_REASONS: break;
     }

@@ -15,9 +15,12 @@ static at_u64 *done_of(pirn_once *o)
     return (at_u64 *)(void *)&o->done_;
 }
 
-static void end_once(struct at_end *e)
+static void end_once(struct at_end *e, bool dropped)
 {
     pirn_once *o = ((struct once_call *)(void *)e)->once;
+    if (dropped) {
+        return; /* it keeps the mutex, as any that is dropped */
+    }
     tool_release(o);
     at_store(done_of(o), 1, RELEASE); /* pairs with the ACQUIRE of who comes later */
     pirn_mutex_unlock(&o->mutex_);

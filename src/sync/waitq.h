@@ -44,7 +44,7 @@ void select_forget(struct waiter *w);
 void mutex_forget(struct waiter *w);
 void rwmutex_forget(struct waiter *w);
 void cond_forget(struct waiter *w);
-void cond_until_forget(struct waiter *w);
+void timer_forget(struct waiter *w);
 void sem_forget(struct waiter *w);
 void barrier_forget(struct waiter *w);
 void wg_forget_goroutines(struct pirn_wg *wg);

@@ -36,26 +36,31 @@ static void drop(struct pirn_timer *t)
     }
 }
 
-static void end_call(struct at_end *e)
+/* A call has ended, or will never begin: then c is NULL. */
+static void count_off(struct pirn_timer *t, struct call *c)
 {
-    struct call *c = (struct call *)(void *)e;
-    struct pirn_timer *t = c->timer;
-    struct visit v = visit_again();
     tool_release(t);
     word_lock(&t->word);
-    struct call **at = &t->running;
-    while (*at != c) {
-        at = &(*at)->next;
+    for (struct call **at = &t->running; *at; at = &(*at)->next) {
+        if (*at == c) {
+            *at = c->next;
+            break;
+        }
     }
-    *at = c->next;
     at_add(&t->calls, (uint32_t)-1, RELAXED);
     struct waiter *first = waitq_take_all(&t->waiters);
     word_unlock(&t->word, 0);
     if (first) {
         waiter_ready_list(first);
     }
-    visit_end(v);
     drop(t);
+}
+
+static void end_call(struct at_end *e, bool dropped)
+{
+    struct call *c = (struct call *)(void *)e;
+    (void)dropped; /* nothing here needs a runtime, but who waits */
+    count_off(c->timer, c);
 }
 
 static void run_call(void *arg)
@@ -80,26 +85,46 @@ static uint64_t begin_call(struct timer *timer)
     return 0;
 }
 
-static void spawn_call(struct timer *timer, uint64_t begun)
+static void spawn_call(struct pirn_timer *t, bool entered)
 {
-    struct gstart start = {.fn = (void (*)(void))run_call, .slot = {(uintptr_t)timer}};
-    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
-    (void)begun;
-    int err = spawn_by_runtime(&start, "timer\0pirn_after_func");
+    struct gstart start = {.fn = (void (*)(void))run_call, .slot = {(uintptr_t)t}};
+    int err = spawn_by_runtime(&start, "timer\0pirn_after_func", entered);
     if (err == -ENOMEM) {
         fatal("out of memory: cannot make the goroutine of a timer");
     }
     if (err) { /* no runtime runs: nobody could call it */
-        at_add(&t->calls, (uint32_t)-1, RELAXED);
-        drop(t);
+        count_off(t, NULL);
     }
 }
 
-static const struct timer_kind func_timer = {.begin = begin_call, .act = spawn_call};
-
-void timer_call(struct pirn_timer *t)
+static void act_call(struct timer *timer, uint64_t begun)
 {
-    spawn_call(&t->timer, begin_call(&t->timer));
+    (void)begun;
+    spawn_call((struct pirn_timer *)(void *)timer, false); /* on g0 */
+}
+
+/* The stop drops a goroutine that has not begun. */
+void timer_forget_start(const struct gstart *start)
+{
+    if (start->fn == (void (*)(void))run_call) {
+        count_off((struct pirn_timer *)(uintptr_t)start->slot[0], NULL);
+    }
+}
+
+void timer_forget(struct waiter *w)
+{
+    struct pirn_timer *t = w->object;
+    uint64_t word = word_lock(&t->word);
+    waitq_remove(&t->waiters, w);
+    word_unlock(&t->word, word);
+}
+
+static const struct timer_kind func_timer = {.begin = begin_call, .act = act_call};
+
+void timer_call(struct pirn_timer *t, struct visit v)
+{
+    begin_call(&t->timer);
+    spawn_call(t, v.entered);
 }
 
 static struct pirn_timer *timer_make(const struct timer_kind *kind)
@@ -165,16 +190,18 @@ static void wait_for_calls(struct pirn_timer *t)
 static uint64_t begin_send(struct timer *timer)
 {
     struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    uint32_t generation = at_load(&t->timer.generation, RELAXED);
     at_add(&t->sending, 1, RELAXED);
-    return at_load(&t->timer.generation, RELAXED);
+    at_store(&t->sent, generation, RELAXED);
+    return generation;
 }
 
 static void send_time(struct timer *timer, uint64_t generation)
 {
     struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
     pirn_chanv *c = t->chan;
-    pirn_ns now = now_ns();
     uint64_t word = word_lock(&c->word);
+    pirn_ns now = now_ns();
     at_add(&t->sending, (uint32_t)-1, RELAXED);
     if (at_load(&t->timer.generation, RELAXED) != generation || c->dead || (word & CHAN_CLOSED)
         || !chan_send_locked(c, word, &now)) {
@@ -205,8 +232,13 @@ static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
 {
     pirn_chanv *c = t->chan;
     struct visit v = visit_begin();
+    if (when != PIRN_NEVER && !v.mp && !v.entered) {
+        visit_end(v);
+        misuse("a timer is set, and no runtime runs");
+    }
     uint64_t word = word_lock(&c->word);
-    bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period;
+    bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period
+               && at_load(&t->sent, RELAXED) == at_load(&t->timer.generation, RELAXED);
     was |= timer_set(&t->timer, when, period);
     was |= chan_count(word) > 0;
     chan_unlock_empty(c, word);

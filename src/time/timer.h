@@ -21,6 +21,7 @@ struct pirn_timer {
     /* of a channel, which owns it */
     pirn_chanv *chan;
     at_u32 sending; /* firings that are on their way to the channel */
+    at_u32 sent;    /* the generation of the last one */
     /* of a context, in place of a time: in its list, under its lock */
     struct pirn_ctx *ctx;
     struct pirn_timer *next, *prev;
@@ -28,7 +29,7 @@ struct pirn_timer {
 };
 
 struct pirn_timer *timer_of_func(void (*fn)(void *), void *arg);
-void timer_call(struct pirn_timer *t); /* begins a call; needs a runtime */
+void timer_call(struct pirn_timer *t, struct visit v); /* begins a call */
 bool ctx_unwatch(struct pirn_timer *t); /* ctx/ctx.c: true if it was still to come */
 
 #endif
