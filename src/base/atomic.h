@@ -98,6 +98,7 @@ void model_pause(void);
     AT_CAS(MODEL_CAS_WEAK, p, #p, expected, x, order, fail_order)
 #define at_fence(order) model_fence(AT_SITE(MODEL_FENCE, "fence", order, 0))
 #define at_fence_after_rmw() at_fence(SEQ_CST)
+#define at_fence_light() at_fence(SEQ_CST)
 #define at_pause() model_pause()
 
 #else
@@ -149,6 +150,12 @@ extern at_u32 at_fence_word;
 #else
 #define at_fence_after_rmw() at_fence(SEQ_CST)
 #endif
+
+/*
+ * Two fences that pair with each other as two full ones: the light one orders only what the compiler
+ * does, the heavy one (os/membarrier.c) makes all other threads of the process do a full one.
+ */
+#define at_fence_light() __atomic_signal_fence(SEQ_CST)
 
 /* Hint inside a spin loop. */
 #if defined(__x86_64__)

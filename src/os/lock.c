@@ -64,32 +64,54 @@ void lock_must_hold(const struct lock *l)
 }
 
 /*
- * The word lock: bit 0 held, bit 1 somebody sleeps. A sleeper waits on the low
- * half of the word, whose other bits don't change while the lock is held, so
- * the value it compares stays the same until the release.
+ * The word lock. Nobody sleeps mostly, so the burden is the sleeper's: it counts itself in the table,
+ * [O1] then looks at the word again, while unlock stores the word and then looks at the table. Its fence
+ * is the heavy one, and that of unlock costs nothing. It sleeps on the low half of the word, which does
+ * not change while the lock is held; who takes the lock in between has an unlock to come, and each that
+ * finds the table not zero wakes one.
  */
+at_u32 word_sleepers[WORD_BEDS];
+
 static at_u32 *low_half(at_u64 *word)
 {
     return (at_u32 *)(void *)word; /* both machines are little-endian */
 }
 
-NOINLINE uint64_t word_lock_slow(at_u64 *word)
+static bool take_word(at_u64 *word, uint64_t *w)
 {
-    uint64_t take = WORD_LOCKED;
-    for (int spins = 0;;) {
+    return !(*w & WORD_LOCKED) && at_cas(word, w, *w | WORD_LOCKED, ACQUIRE, RELAXED);
+}
+
+static NOINLINE uint64_t word_lock_sleep(at_u64 *word)
+{
+    at_u32 *bed = word_bed(word);
+    at_add(bed, 1, RELAXED);
+    fence_heavy(); /* [O1] */
+    for (;;) {
         uint64_t w = at_load(word, RELAXED);
-        if (!(w & WORD_LOCKED)) {
-            if (at_cas(word, &w, w | take, ACQUIRE, RELAXED)) {
-                return w & ~(uint64_t)WORD_LOCK_BITS;
-            }
-        } else if (spins < SPINS) {
-            spins++;
-            at_pause();
-        } else if ((w & WORD_SLEEPERS) || at_cas(word, &w, w | WORD_SLEEPERS, RELAXED, RELAXED)) {
-            futex_wait(low_half(word), (uint32_t)(w | WORD_SLEEPERS), INT64_MAX);
-            take = WORD_LOCKED | WORD_SLEEPERS; /* others may sleep still */
+        if (take_word(word, &w)) {
+            at_add(bed, (uint32_t)-1, RELAXED);
+            return w;
+        }
+        if (w & WORD_LOCKED) {
+            futex_wait(low_half(word), (uint32_t)w, INT64_MAX);
         }
     }
+}
+
+NOINLINE uint64_t word_lock_slow(at_u64 *word)
+{
+    for (int spins = 0; spins < SPINS;) {
+        uint64_t w = at_load(word, RELAXED);
+        if (take_word(word, &w)) {
+            return w;
+        }
+        if (w & WORD_LOCKED) {
+            spins++;
+            at_pause();
+        }
+    }
+    return word_lock_sleep(word);
 }
 
 /* The word may be gone already: the address is only a key. */
@@ -97,3 +119,10 @@ void word_wake(at_u64 *word)
 {
     futex_wake(low_half(word), 1);
 }
+
+#if PIRN_FLAVOUR_MODEL
+void word_unlock(at_u64 *word, uint64_t value)
+{
+    word_unlock_now(word, value);
+}
+#endif

@@ -61,36 +61,59 @@ void lock(struct lock *l);
 void unlock(struct lock *l);
 void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS only */
 
+/* membarrier.c: a full fence in all threads; at_fence_light() is its partner. */
+void fence_heavy(void);
+extern at_u32 fence_light_is_full; /* no membarrier here: the partner must do a full one */
+
 /*
- * The same mutex in the two low bits of a word whose other bits are the
- * caller's: objects of a word or two bring their own lock. Both halves of the
- * pair return or take the whole word; while the lock is held nobody else
- * changes the caller's bits. After word_unlock's one store the word is only a
- * key, so the object may be gone already.
+ * The same mutex in the low bit of a word whose other bits are the caller's:
+ * objects of a word or two bring their own lock. Both halves of the pair return
+ * or take the whole word; while the lock is held nobody else changes it. After
+ * word_unlock's one store the word is only a key, so the object may be gone
+ * already: who sleeps is counted elsewhere, in a table by address.
  */
 #define WORD_LOCKED 1u
-#define WORD_SLEEPERS 2u
-#define WORD_LOCK_BITS 3u
+#define WORD_BEDS 64u
+extern at_u32 word_sleepers[WORD_BEDS];
 uint64_t word_lock_slow(at_u64 *word);
 void word_wake(at_u64 *word);
+
+static inline at_u32 *word_bed(const at_u64 *word)
+{
+    return &word_sleepers[(uintptr_t)word / 64 % WORD_BEDS];
+}
 
 /* Returns the word without the lock bits. */
 static inline uint64_t word_lock(at_u64 *word)
 {
     uint64_t w = at_load(word, RELAXED);
-    if (likely(!(w & WORD_LOCK_BITS) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
+    if (likely(!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
         return w;
     }
     return word_lock_slow(word);
 }
 
-/* value has no lock bits. */
-static inline void word_unlock(at_u64 *word, uint64_t value)
+/* value has no lock bit. */
+static inline void word_unlock_now(at_u64 *word, uint64_t value)
 {
-    if (unlikely(at_xchg(word, value, RELEASE) & WORD_SLEEPERS)) {
+    at_store(word, value, RELEASE);
+    at_fence_light(); /* [O1] */
+    if (unlikely(at_load(&fence_light_is_full, RELAXED))) {
+        at_fence(SEQ_CST); /* [O1] */
+    }
+    if (unlikely(at_load(word_bed(word), RELAXED))) {
         word_wake(word);
     }
 }
+
+#if PIRN_FLAVOUR_MODEL
+void word_unlock(at_u64 *word, uint64_t value); /* lock.c; a model may bring its own */
+#else
+static inline void word_unlock(at_u64 *word, uint64_t value)
+{
+    word_unlock_now(word, value);
+}
+#endif
 
 /* lockrank.c */
 void lockrank_acquire(enum lock_rank rank);

@@ -2,14 +2,24 @@
 /* Making goroutines runnable again; park.h has the design. */
 #include "sched/park.h"
 
-void make_runnable(struct g *gp)
+static COLD _Noreturn void bad_ready(const struct g *gp)
 {
-    uint32_t was = at_load(&gp->status, ACQUIRE);
-    if (unlikely(was != G_WAITING)) {
-        throw("park: ready of goroutine %lu, which is %s", gp->id, g_status_name(was));
+    throw("park: ready of goroutine %lu, which is %s", gp->id,
+          g_status_name(at_load(&gp->status, RELAXED)));
+}
+
+ALWAYS_INLINE void set_runnable(struct g *gp)
+{
+    if (unlikely(at_load(&gp->status, ACQUIRE) != G_WAITING)) {
+        bad_ready(gp);
     }
     tool_release(gp);
     at_store(&gp->status, G_RUNNABLE, RELAXED);
+}
+
+void make_runnable(struct g *gp)
+{
+    set_runnable(gp);
 }
 
 void commit_park(struct m *mp, struct g *gp)
@@ -23,19 +33,29 @@ void commit_park(struct m *mp, struct g *gp)
     }
 }
 
-/* From any thread; a foreign one is inside foreign_enter(). The goroutine runs next on this P. */
-void ready(struct g *gp)
+static NOINLINE void ready_foreign(struct g *gp)
 {
-    struct m *mp = getm();
-    make_runnable(gp);
-    if (likely(mp && mp->p)) {
-        runq_submit(mp->p, gp, true);
-        return;
-    }
     lock(&sched.lock);
     globq_put_locked(&sched.globq, gp);
     unlock(&sched.lock);
     wake_for(NULL);
+}
+
+/* From any thread; a foreign one is inside foreign_enter(). The goroutine runs next on this P. */
+ALWAYS_INLINE void ready_here(struct g *gp)
+{
+    struct m *mp = getm();
+    set_runnable(gp);
+    if (likely(mp && mp->p)) {
+        runq_submit(mp->p, gp, true);
+    } else {
+        ready_foreign(gp);
+    }
+}
+
+void ready(struct g *gp)
+{
+    ready_here(gp);
 }
 
 void visit_cant_wait(const char *call)
@@ -50,7 +70,7 @@ void waiter_ready(struct waiter *w)
 {
     struct g *gp = w->g;
     if (likely(gp)) {
-        ready(gp);
+        ready_here(gp);
     } else {
         foreign_ready(w);
     }

@@ -55,12 +55,6 @@ __attribute__((no_sanitize("thread"))) void runq_prefetch(const struct runq *q, 
     }
 }
 
-uint32_t runq_len(const struct runq *q)
-{
-    uint32_t h = at_load(&q->head, RELAXED), t = at_load(&q->tail, RELAXED);
-    return t - h <= RING ? t - h : 0; /* read apart, a stranger may see nonsense */
-}
-
 /* At least; runq_put_owner looks again, in order. */
 uint32_t runq_room_owner(const struct runq *q)
 {

@@ -120,7 +120,14 @@ bool runq_valid(const struct runq *q); /* the invariants */
  * them to run. */
 struct g *runq_steal(struct runq *dst, struct runq *src, uint32_t *stolen);
 struct g *runq_steal_next(struct runq *src, struct g *seen);
-uint32_t runq_len(const struct runq *q); /* of the ring; exact for the owner only */
+
+/* Of the ring; exact for the owner only. */
+static inline uint32_t runq_len(const struct runq *q)
+{
+    uint32_t h = at_load(&q->head, RELAXED), t = at_load(&q->tail, RELAXED);
+    return t - h <= RING ? t - h : 0; /* read apart, a stranger may see nonsense */
+}
+
 bool runq_empty(const struct runq *q);   /* ring and runnext as of one time: never a false true */
 
 #endif

@@ -31,7 +31,7 @@ bool prepare_slow(struct m *mp, struct g *gp);
 void switch_rare(struct m *mp, struct g *from, struct g *to);
 
 /* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */
-static inline struct g *choose(struct p *pp)
+ALWAYS_INLINE struct g *choose(struct p *pp)
 {
     struct g *gp;
     uint32_t tick = at_load(&pp->tick, RELAXED);
@@ -50,7 +50,7 @@ static inline struct g *choose(struct p *pp)
 }
 
 /* For a goroutine that leaves. NULL sends it to g0. */
-static inline struct g *next_runnable(struct m *mp)
+ALWAYS_INLINE struct g *next_runnable(struct m *mp)
 {
     struct p *pp = mp->p;
     if (unlikely(at_load(&pp->retire, RELAXED) || at_load(&pp->timers_due, RELAXED)

@@ -101,7 +101,7 @@ static inline void unlock_as(pirn_chanv *c, uint64_t word)
 
 void chan_unlock(pirn_chanv *c)
 {
-    unlock_as(c, at_load(&c->word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS);
+    unlock_as(c, at_load(&c->word, RELAXED) & ~(uint64_t)WORD_LOCKED);
 }
 
 void chan_unlock_empty(pirn_chanv *c, uint64_t word)
@@ -154,7 +154,7 @@ static inline struct waiter *serve(struct chan_op *op, bool ok)
     return op->waiter;
 }
 
-bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
+ALWAYS_INLINE bool send_locked(pirn_chanv *c, uint64_t word, const void *elem)
 {
     struct chan_op *to;
     size_t n = chan_count(word);
@@ -174,7 +174,7 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
     return false;
 }
 
-bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
+ALWAYS_INLINE bool recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
 {
     struct chan_op *from;
     size_t n = chan_count(word);
@@ -214,6 +214,16 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
         return true;
     }
     return false;
+}
+
+bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
+{
+    return send_locked(c, word, elem);
+}
+
+bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok)
+{
+    return recv_locked(c, word, elem, ok);
 }
 
 /* --- calls ------------------------------------------------------------------------------------------ */
@@ -271,7 +281,7 @@ EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
     }
     struct visit v = visit_begin();
     uint64_t word = lock_to_send(c, v);
-    if (chan_send_locked(c, word, elem)) {
+    if (send_locked(c, word, elem)) {
         visit_end(v);
         return;
     }
@@ -290,7 +300,7 @@ EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
     struct visit v = visit_begin();
     chan_look(c);
     uint64_t word = word_lock(&c->word);
-    if (chan_recv_locked(c, word, elem, &ok)) {
+    if (recv_locked(c, word, elem, &ok)) {
         visit_end(v);
         return ok;
     }
@@ -329,7 +339,7 @@ EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
     }
     struct visit v = visit_begin();
     uint64_t word = lock_to_send(c, v);
-    bool sent = chan_send_locked(c, word, elem);
+    bool sent = send_locked(c, word, elem);
     if (!sent) {
         chan_unlock(c);
     }
@@ -347,7 +357,7 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
     struct visit v = visit_begin();
     chan_look(c);
     uint64_t word = word_lock(&c->word);
-    bool done = chan_recv_locked(c, word, elem, &ok);
+    bool done = recv_locked(c, word, elem, &ok);
     if (!done) {
         chan_unlock(c);
     }

@@ -125,7 +125,7 @@ static struct waiter *take(pirn_cond *c)
 static void wake(pirn_cond *c, bool all)
 {
     struct waiter *first = NULL, **last = &first;
-    if (!(at_load(state_of(c), RELAXED) & (WAITERS | WORD_LOCK_BITS))) {
+    if (!(at_load(state_of(c), RELAXED) & (WAITERS | WORD_LOCKED))) {
         return;
     }
     struct visit v = visit_begin();

@@ -47,7 +47,7 @@ static bool can_enter(uint64_t s, bool writes)
 static bool try_enter(at_u64 *state, bool writes)
 {
     uint64_t s = at_load(state, RELAXED);
-    while (can_enter(s, writes) && !(s & WORD_LOCK_BITS)) {
+    while (can_enter(s, writes) && !(s & WORD_LOCKED)) {
         if (at_cas(state, &s, s + (writes ? WRITER : READER), ACQUIRE, RELAXED)) {
             return true;
         }
@@ -143,7 +143,7 @@ static void leave(pirn_rwmutex *m, bool writes)
     at_u64 *state = state_of(m);
     uint64_t s = at_load(state, RELAXED);
     say_leaves(m, writes);
-    while (!(s & (WAITERS | WORD_LOCK_BITS)) && (writes ? s & WRITER : s >= READER)) {
+    while (!(s & (WAITERS | WORD_LOCKED)) && (writes ? s & WRITER : s >= READER)) {
         if (at_cas(state, &s, s - (writes ? WRITER : READER), RELEASE, RELAXED)) {
             return;
         }

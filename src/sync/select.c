@@ -185,7 +185,7 @@ static void lock_all(struct select *s)
 
 static uint64_t locked_word(const pirn_case *k)
 {
-    return at_load(&k->chan_->word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS;
+    return at_load(&k->chan_->word, RELAXED) & ~(uint64_t)WORD_LOCKED;
 }
 
 static void unlock_all_but(struct select *s, const pirn_chanv *kept)

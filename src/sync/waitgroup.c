@@ -81,7 +81,7 @@ static inline struct waiter *add(struct visit v, pirn_wg *wg, int n)
         if (unlikely(sum < 0)) {
             bad_sum(v, n);
         }
-        if (unlikely((s & WORD_LOCK_BITS) || (sum == 0 && (s & WAITERS)))) {
+        if (unlikely((s & WORD_LOCKED) || (sum == 0 && (s & WAITERS)))) {
             return add_locked(v, wg, n);
         }
         if (likely(at_cas(state, &s, with_count(s, sum), RELEASE, RELAXED))) { /* [G1] */

@@ -88,7 +88,7 @@ static void finish_word(void)
 static void word_once(void)
 {
     uint64_t w = word_lock(word);
-    CHECK(!(w & WORD_LOCK_BITS));
+    CHECK(!(w & WORD_LOCKED));
     CHECK(!(w & FLAG) == !(data & 1));
     data++;
     word_unlock(word, (w ^ FLAG) + COUNT);
@@ -106,7 +106,7 @@ static void word_add(void)
 {
     uint64_t w = at_load(word, RELAXED);
     for (;;) {
-        if (w & WORD_LOCK_BITS) {
+        if (w & WORD_LOCKED) {
             w = word_lock(word);
             word_unlock(word, w + COUNT);
             break;

@@ -66,13 +66,13 @@ static void *count_in_word(void *arg)
     (void)arg;
     for (int i = 0; i < TIMES; i++) {
         uint64_t w = word_lock(&word);
-        CHECK_EQ(w & WORD_LOCK_BITS, 0);
+        CHECK_EQ(w & WORD_LOCKED, 0);
         counter++;
         CHECK(at_load(&word, RELAXED) & WORD_LOCKED);
-        CHECK_EQ(at_load(&word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS, w);
+        CHECK_EQ(at_load(&word, RELAXED) & ~(uint64_t)WORD_LOCKED, w);
         if (i % 5000 == 0)
             sched_yield();
-        CHECK_EQ(at_load(&word, RELAXED) & ~(uint64_t)WORD_LOCK_BITS, w);
+        CHECK_EQ(at_load(&word, RELAXED) & ~(uint64_t)WORD_LOCKED, w);
         word_unlock(&word, w + 4); /* the caller's bits count too */
     }
     return NULL;
