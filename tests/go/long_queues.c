@@ -23,7 +23,7 @@ static pirn_rwmutex rw;
 static pirn_cond cond;
 static pirn_sem sem;
 static pirn_chan(int) chan, never;
-static atomic_int begun, ended;
+static atomic_int begun;
 
 static pirn_ns cpu_now(void)
 {
@@ -43,26 +43,24 @@ static void one(void (*wait)(void))
 {
     atomic_fetch_add(&begun, 1);
     wait();
-    atomic_fetch_add(&ended, 1);
 }
 
 /* CPU time from the first wake to the end of the last. */
 static pirn_ns wake_queue(const struct queue *q, int n)
 {
+    pirn_wg wg = {0};
     atomic_store(&begun, 0);
-    atomic_store(&ended, 0);
     if (q->before)
         q->before();
     for (int i = 0; i < n; i++)
-        pirn_go(one, q->wait);
+        pirn_wg_go(&wg, one, q->wait);
     while (atomic_load(&begun) < n)
         pirn_yield();
     for (int i = 0; i < 10; i++)
         pirn_yield();
     pirn_ns start = cpu_now();
     q->wake(n);
-    while (atomic_load(&ended) < n)
-        pirn_yield();
+    pirn_wg_wait(&wg);
     return cpu_now() - start;
 }
 
