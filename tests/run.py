@@ -16,7 +16,8 @@ A program that must die says what is expected in its head comment:
 
 A compile test has // expect-ok, or // expect-error: REGEX (expect-error-gcc:,
 expect-error-clang: for one compiler) and // line-of-error on the line that the
-compiler must name. It is tried with gcc and clang.
+compiler must name. It is tried with gcc and clang, and once more with each
+// also: FLAGS.
 """
 import argparse
 import concurrent.futures
@@ -325,8 +326,10 @@ def compile_tests(folder):
                 tests.append(Test(full, [driver], skip=f'{driver} is not installed'))
                 continue
             what = ['-fsyntax-only'] if wants_error else ['-O2', '-c', '-o', os.devnull]
-            tests.append(Test(full, [driver, std, *COMPILE_FLAGS, *what, str(source)],
-                              judge=judge))
+            for more in ['', *re.findall(r'^\s*// also: (.*?)\s*$', text, re.M)]:
+                tests.append(Test(f'{full[:-1]} {more})' if more else full,
+                                  [driver, std, *COMPILE_FLAGS, *what, *shlex.split(more),
+                                   str(source)], judge=judge))
     return tests
 
 

@@ -53,6 +53,7 @@ SIGNAL = '// expect-signal: SIGABRT\n#include <stdlib.h>\nint main(void) { abort
 SILENT = 'int main(void) { return 0; }\n'
 
 COMPILE = {
+    'ok_also.c': '// expect-ok\n// also: -DBAD\n#ifdef BAD\n#error\n#endif\nint x;\n',
     'ok.c': '// expect-ok\nint f(void);\nint f(void) { return 0; }\n',
     'ok_bad.c': '// expect-ok\nint f(void);\nint f(void) { return x; }\n',
     'err.c': '// expect-error: undeclared\nint f(void);\n'
@@ -136,12 +137,13 @@ def compiles(tmp):
     for name, text in COMPILE.items():
         (folder / name).write_text(text)
     code, out, _ = runner('--filter', r'gcc|none\.c$', '--compile', folder)
-    expect('totals', re.fullmatch(r'2 passed, 5 failed|0 passed, 1 failed, 6 skipped',
+    expect('totals', re.fullmatch(r'3 passed, 6 failed|0 passed, 1 failed, 7 skipped',
                                   out.splitlines()[-1]) and code == 1, out)
     if 'skipped' not in out:
-        for line in (r'ok_bad.c \(gcc\): does not compile$', r'err_line.c .* does not name line 2',
-                     r'err_text.c .* no match', r'err_none.c .* compiles, but must not$',
-                     r'none.c: .* neither'):
+        for line in (r'ok_bad.c \(gcc\): does not compile$',
+                     r'ok_also.c \(gcc -DBAD\): does not compile$',
+                     r'err_line.c .* does not name line 2', r'err_text.c .* no match',
+                     r'err_none.c .* compiles, but must not$', r'none.c: .* neither'):
             expect(f'no line {line!r}', re.search(line, out, re.M), out)
 
 

@@ -59,7 +59,6 @@ typedef struct pirn_case {
     };
     void *elem_;
     bool *ok_;
-    uint64_t op_[8]; /* while it waits */
 } pirn_case;
 
 enum pirn_case_kind_ {
@@ -94,12 +93,14 @@ PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
 #define pirn_chan(T) __typeof__(__typeof__(T)(*)[])
 
 #define PIRN_CHAN_T_(c) __typeof__((*(c))[0])
-/* Not a channel? Then this does not compile. */
-#define PIRN_CHANV_(c) ((pirn_chanv *)_Generic((c), PIRN_CHAN_T_(c)(*)[]: (c)))
+/* Not a channel? Then this does not compile: no pointer to an array of known size is both. */
+#define PIRN_CHANV_(c)                                                                             \
+    ((pirn_chanv *)_Generic((c), PIRN_CHAN_T_(c)(*)[1]:                                            \
+        _Generic((c), PIRN_CHAN_T_(c)(*)[2]: (c))))
 /* Where to put a value: a T *, or NULL. */
 #define PIRN_CHAN_TO_(c, p) (_Generic((p), PIRN_CHAN_T_(c) *: (p), void *: (p)))
 
-#define pirn_chan_make(T, cap) ((pirn_chan(T))pirn_chanv_make(sizeof(T), (size_t)(cap)))
+#define pirn_chan_make(T, cap) ((pirn_chan(T))pirn_chanv_make(sizeof(T), (size_t)+(cap)))
 #define pirn_chan_retain(c) ((__typeof__(c))pirn_chanv_retain(PIRN_CHANV_(c)))
 #define pirn_chan_release(c) pirn_chanv_release(PIRN_CHANV_(c))
 #define pirn_chan_close(c) pirn_chanv_close(PIRN_CHANV_(c))
@@ -141,10 +142,12 @@ PIRN_API_ int pirn_selectv(pirn_case *cases, int n);
         pirn_chanv_send_until(c_, &v_, deadline);                                                  \
     })
 
+/* The type that is not used: of an array there would be a pointer to what is gone. */
 #define pirn_chan_get(c) PIRN_CHAN_GET_(c, PIRN_CHAN_NAME_(pirn_v_, __COUNTER__))
 #define PIRN_CHAN_GET_(c, v_)                                                                      \
     __extension__({                                                                                \
         PIRN_CHAN_T_(c) v_;                                                                        \
+        (void)sizeof(PIRN_CHAN_T_(c)(*)(void));                                                    \
         (void)pirn_chanv_recv(PIRN_CHANV_(c), &v_);                                                \
         v_;                                                                                        \
     })

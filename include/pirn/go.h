@@ -36,6 +36,7 @@ extern "C" {
 #endif
 
 struct pirn_wg;
+struct pirn_group;
 
 /*
  * Called by the macros only. `site` is fn's text, a NUL, "file:line"; `wg` may be
@@ -46,6 +47,8 @@ struct pirn_wg;
 PIRN_API_ void pirn_go_args_(void);
 PIRN_API_ void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site,
                                  struct pirn_wg *wg);
+PIRN_API_ void pirn_group_begin_(struct pirn_group *g);
+PIRN_API_ bool pirn_group_try_begin_(struct pirn_group *g);
 PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg);
 
 #ifdef __cplusplus
@@ -81,6 +84,33 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, 
         struct pirn_wg *pirn_wg_ = (wg);                                                           \
         PIRN_DIAG_POP_                                                                             \
         PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), pirn_wg_, __VA_ARGS__);                              \
+    })
+
+/* In place of a wait group, a group: it has been told already. */
+#define PIRN_GROUP_WG_(g) ((struct pirn_wg *)(void *)((char *)(g) + 1))
+enum { pirn_returns_int_ = 0 };
+#define PIRN_GROUP_(g)                                                                             \
+    PIRN_DIAG_STRICT_                                                                              \
+    enum { pirn_returns_int_ = 1 };                                                                \
+    struct pirn_group *pirn_group_ = (g);                                                          \
+    PIRN_DIAG_POP_
+
+/* Starts fn(args...), which returns int, in a group; waits for room if it has a limit. */
+#define pirn_group_go(g, ...)                                                                      \
+    __extension__({                                                                                \
+        PIRN_GROUP_(g)                                                                             \
+        pirn_group_begin_(pirn_group_);                                                            \
+        PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(pirn_group_), __VA_ARGS__);           \
+    })
+
+/* The same if there is room; false if not. */
+#define pirn_group_try_go(g, ...)                                                                  \
+    __extension__({                                                                                \
+        PIRN_GROUP_(g)                                                                             \
+        bool pirn_room_ = pirn_group_try_begin_(pirn_group_);                                      \
+        if (pirn_room_)                                                                            \
+            PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(pirn_group_), __VA_ARGS__);       \
+        pirn_room_;                                                                                \
     })
 
 #define PIRN_GO_COUNT_(...) PIRN_GO_COUNT2_(__VA_ARGS__, X, X, X, X, X, X, 6, 5, 4, 3, 2, 1, 0, 0)
@@ -198,6 +228,8 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, 
                           __builtin_choose_expr(pirn_k##i##_ == PIRN_POINTER_, p, n))
 
 #define PIRN_RET_ASSERT_(fn)                                                                       \
+    _Static_assert(!pirn_returns_int_ || __builtin_types_compatible_p(pirn_ret_t_, int),           \
+                   "pirn: " #fn " does not return int");                                           \
     _Static_assert(sizeof PIRN_RET_ <= 8 && __builtin_classify_type(PIRN_RET_) <= 8,               \
                    "pirn: " #fn " returns neither nothing nor a scalar of at most 8 bytes");
 #define PIRN_RET_                                                                                  \
@@ -406,11 +438,24 @@ inline void pirn_go_start_(const char *site, struct pirn_wg *wg, void (*fn)(void
 {
     pirn_go_simple_(fn, arg, site, wg);
 }
+template <class... P> constexpr void pirn_group_check_(int (*)(P...))
+{
+}
 } /* extern "C++" */
 
 /* The plus makes a function pointer of a lambda that captures nothing. */
 #define pirn_go(...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), nullptr, __VA_ARGS__)
 #define pirn_wg_go(wg, ...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), wg, __VA_ARGS__)
+#define PIRN_FIRST_(a, ...) a
+#define PIRN_GROUP_WG_(g) reinterpret_cast<struct pirn_wg *>(reinterpret_cast<char *>(g) + 1)
+#define pirn_group_go(g, ...)                                                                      \
+    (pirn_group_begin_(g), pirn_group_check_(+(PIRN_FIRST_(__VA_ARGS__, 0))),                                         \
+     PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(g), __VA_ARGS__))
+#define pirn_group_try_go(g, ...)                                                                  \
+    (pirn_group_try_begin_(g)                                                                      \
+         ? (pirn_group_check_(+(PIRN_FIRST_(__VA_ARGS__, 0))),                                                        \
+            PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(g), __VA_ARGS__), true)           \
+         : false)
 #define PIRN_GO_COUNT_(...) PIRN_GO_COUNT2_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, 0, 0)
 #define PIRN_GO_0_(wg, fn)                                                                         \
     (false ? pirn_go_check_(+(fn)) : pirn_go_start_(PIRN_SITE_(fn), wg, +(fn)))

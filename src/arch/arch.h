@@ -67,6 +67,6 @@ struct goargs {
     double f[GO_ARGS_MAX];
 };
 #define GO_HAS_FLOAT 1u /* in the flags of a captured call */
-void go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags);
+uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags);
 
 #endif

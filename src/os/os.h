@@ -41,6 +41,7 @@ enum lock_rank {
     RANK_LIFE,  /* starting and stopping the runtime */
     RANK_LATE,  /* foreign calls without a runtime */
     RANK_SCHED, /* idle lists, global queue, Ps and Ms */
+    RANK_TIMERS, /* the timers of a P */
     RANK_STACK, /* the stack allocator of one class */
     RANK_G,     /* slabs and free Gs */
     RANK_LOCAL, /* keys of goroutine-local values */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The detector of deadlocks: every M sleeps, nothing is runnable, and no thread is left that could
- * change that.
+ * change that, and no timer is pending.
  *
  * Looked at by the last M before it sleeps, and by a foreign thread before it waits. Before it
  * reports, it compares the threads of the process with those it knows to be asleep in pirn: any
@@ -16,6 +16,13 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_CHAN_RECV] = "chan receive",
     [WAIT_CHAN_SEND_NIL] = "chan send (NULL channel)",
     [WAIT_CHAN_RECV_NIL] = "chan receive (NULL channel)",
+    [WAIT_CHAN_SEND_UNTIL] = "chan send with deadline",
+    [WAIT_CHAN_RECV_UNTIL] = "chan receive with deadline",
+    [WAIT_COND_UNTIL] = "cond wait with deadline",
+    [WAIT_SLEEP_CTX] = "sleep",
+    [WAIT_GROUP] = "group wait",
+    [WAIT_GROUP_ROOM] = "group go (limit)",
+    [WAIT_TIMER] = "timer stop",
     [WAIT_SELECT] = "select",
     [WAIT_SELECT_NONE] = "select (no cases)",
     [WAIT_MUTEX] = "mutex lock",
@@ -25,6 +32,7 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_SEM] = "semaphore acquire",
     [WAIT_BARRIER] = "barrier wait",
     [WAIT_WG] = "wait group wait",
+    [WAIT_SLEEP] = "sleep",
     [WAIT_PARK] = "park",
 };
 
@@ -46,7 +54,8 @@ void deadlock_check_locked(uint32_t mine)
 {
     lock_must_hold(&sched.lock);
     sched.deadlock_pending = false;
-    if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()) {
+    if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()
+        || timers_next() != PIRN_NEVER) {
         return;
     }
     int threads = thread_count(); /* an error means: not known */

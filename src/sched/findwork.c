@@ -73,6 +73,7 @@ static struct g *steal(struct m *mp)
     struct p *pp = mp->p;
     struct walk w;
     uint32_t i, stolen;
+    int64_t now = 0;
     for (int round = 0; round < ROUNDS; round++) {
         walk_begin(&w, &mp->rand, at_load(&sched.nallp, ACQUIRE));
         while (walk_next(&w, &i)) {
@@ -83,6 +84,9 @@ static struct g *steal(struct m *mp)
             stolen = 1;
             struct g *gp = runq_steal(&pp->runq, &victim->runq, &stolen);
             if (!gp && round == ROUNDS - 1) {
+                if (timers_steal(victim, &now) && (gp = next_local(pp))) {
+                    return gp;
+                }
                 gp = steal_runnext(victim);
             }
             if (gp) {
@@ -151,8 +155,11 @@ struct g *find_work(struct m *mp)
             } else if (unlikely(at_load(&mp->p->retire, RELAXED))) {
                 p_retire_g0(mp);
                 continue;
-            } else if (!(gp = next_local(mp->p)) && !(gp = steal(mp))) {
-                gp = spin(mp);
+            } else {
+                timers_look(mp->p);
+                if (!(gp = next_local(mp->p)) && !(gp = steal(mp))) {
+                    gp = spin(mp);
+                }
             }
         }
         if (gp) {

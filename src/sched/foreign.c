@@ -65,27 +65,51 @@ void foreign_drain(void)
     }
 }
 
-/* Sleeps until foreign_ready(). The caller is inside foreign_enter(), which this ends before it
- * sleeps. The commit is called first: nothing of this thread's needs to be
- * left behind, as with a goroutine. */
-void foreign_park(struct note *note, commit_fn *commit, void *arg)
+static bool sleep_until(struct waiter *w, int64_t deadline)
 {
-    at_add(&sched.nforeign_parked, 1, RELAXED);
-    bool wait = commit(NULL, arg);
-    lock(&sched.lock);
-    deadlock_check_locked(1); /* perhaps this was the last thread that could wake somebody */
-    unlock(&sched.lock);
-    foreign_leave();
-    if (wait) {
-        note_wait(note);
-    } else {
-        at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
+    if (!w->timed) {
+        note_wait(&w->note);
+        return true;
     }
+    bool woken = note_wait_until(&w->note, deadline);
+    at_add(&sched.nforeign_timed, (uint32_t)-1, RELEASE);
+    return woken;
+}
+
+/*
+ * Sleeps until foreign_ready(). The commit is called first: nothing of this thread's needs to be left
+ * behind, as with a goroutine. Without a runtime only those come here that have waited before, and
+ * must wait again: another foreign thread will wake them.
+ */
+bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, int64_t deadline)
+{
+    w->timed = deadline != PIRN_NEVER;
+    at_add(w->timed ? &sched.nforeign_timed : &sched.nforeign_parked, 1, RELAXED);
+    if (!commit(NULL, arg)) {
+        foreign_ready(w); /* no need to wait */
+    }
+    if (entered) {
+        lock(&sched.lock);
+        deadlock_check_locked(1); /* perhaps this was the last thread that could wake somebody */
+        unlock(&sched.lock);
+        foreign_leave();
+    } else {
+        foreign_late_end();
+    }
+    return sleep_until(w, deadline);
+}
+
+/* After a time-out, if somebody has chosen this one all the same. */
+void foreign_wait_for_ready(struct waiter *w)
+{
+    note_wait(&w->note);
 }
 
 /* The waker counts the thread as awake, before it is: else a deadlock might be seen in between. */
-void foreign_ready(struct note *note)
+void foreign_ready(struct waiter *w)
 {
-    at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
-    note_post(note);
+    if (!w->timed) {
+        at_add(&sched.nforeign_parked, (uint32_t)-1, RELAXED);
+    }
+    note_post(&w->note);
 }

@@ -141,6 +141,49 @@ struct gextra *g_extra(struct g *gp)
     return gp->extra;
 }
 
+void g_at_end(struct at_end *e)
+{
+    struct m *mp = getm();
+    struct gextra *x = mp ? g_extra(mp->curg) : NULL;
+    if (x) {
+        e->next = x->at_end;
+        x->at_end = e;
+    }
+}
+
+void g_at_end_run(struct at_end *e)
+{
+    struct m *mp = getm();
+    struct gextra *x = mp ? mp->curg->extra : NULL;
+    if (x && x->at_end == e) {
+        x->at_end = e->next;
+    }
+    e->fn(e);
+}
+
+static void drop_contexts(struct gextra *x)
+{
+    if (x->ctx) {
+        ctx_unref(x->ctx);
+    }
+    if (x->own_ctx) {
+        ctx_unref(x->own_ctx);
+    }
+    x->ctx = x->own_ctx = NULL;
+}
+
+/* By the goroutine itself, at its end: this may call the program, which may do anything. */
+void g_extra_end(struct g *gp)
+{
+    struct gextra *x = gp->extra;
+    while (x->at_end) {
+        g_at_end_run(x->at_end);
+    }
+    local_end(gp);
+    drop_contexts(x);
+    x->name[0] = '\0';
+}
+
 /* Every goroutine that is not idle, newest slab first. Others may run meanwhile. */
 void g_for_each(void (*fn)(struct g *, void *), void *arg)
 {
@@ -187,6 +230,7 @@ void g_fini(bool keep)
             }
             if (gp->extra) {
                 free(gp->extra->locals);
+                drop_contexts(gp->extra);
                 free(gp->extra);
             }
         }

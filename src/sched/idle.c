@@ -57,9 +57,22 @@ struct p *pidle_get_locked(void)
     return pp;
 }
 
+/* mp keeps the time until then, or no more: timers.c. */
+static void keep_until_locked(struct m *mp, int64_t when)
+{
+    if (mp->keeps == when) {
+        return;
+    }
+    if (when != PIRN_NEVER || (int64_t)at_load(&sched.keeper_until, RELAXED) == mp->keeps) {
+        at_store(&sched.keeper_until, (uint64_t)when, RELAXED);
+    }
+    mp->keeps = when;
+}
+
 static void midle_put_locked(struct m *mp)
 {
     mp->idle = true;
+    mp->keeps = PIRN_NEVER;
     mp->idle_prev = NULL;
     mp->idle_next = sched.midle;
     if (sched.midle) {
@@ -77,6 +90,7 @@ static void midle_remove_locked(struct m *mp)
     }
     mp->idle = false;
     sched.nmidle--;
+    keep_until_locked(mp, PIRN_NEVER);
 }
 
 struct m *midle_get_locked(void)
@@ -168,7 +182,8 @@ bool spin_begin(struct m *mp)
 void wake_for_more(struct p *pp)
 {
     at_fence(SEQ_CST); /* [W3] */
-    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED) && work_visible()) {
+    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
+        && (work_visible() || timers_unattended())) {
         wake_one(pp);
     }
 }
@@ -183,14 +198,6 @@ void spin_end(struct m *mp)
 
 /* --- sleeping ---------------------------------------------------------------------------------- */
 
-static void sleep_until_given(struct m *mp)
-{
-    note_wait(&mp->park);
-    note_clear(&mp->park);
-    mp->p = mp->nextp; /* NULL: told to stop */
-    mp->nextp = NULL;
-}
-
 /* Work was seen: come back with an idle P. False: taken by a waker already, or no P is left. */
 static bool come_back(struct m *mp)
 {
@@ -200,12 +207,44 @@ static bool come_back(struct m *mp)
         midle_remove_locked(mp);
         mp->p = pidle_get_locked();
         back = true;
+    } else if (mp->idle) {
+        keep_until_locked(mp, PIRN_NEVER); /* all Ps run, and look themselves */
     }
     unlock(&sched.lock);
     if (back) {
         spin_begin(mp); /* as if it had never stopped: it owes the others [W3] */
     }
     return back;
+}
+
+/* Keeps the time, if somebody must and nobody does. Until when. */
+static int64_t keep_time(struct m *mp)
+{
+    int64_t when = timers_next();
+    if (when == PIRN_NEVER || when >= (int64_t)at_load(&sched.keeper_until, RELAXED)) {
+        return PIRN_NEVER;
+    }
+    lock(&sched.lock);
+    if (mp->idle && sched.pidle && when < (int64_t)at_load(&sched.keeper_until, RELAXED)) {
+        keep_until_locked(mp, when);
+    }
+    when = mp->keeps;
+    unlock(&sched.lock);
+    return when;
+}
+
+/* Until it is given a P, or, as the keeper of the time, takes one. */
+static void sleep_until_given(struct m *mp)
+{
+    while (!note_wait_until(&mp->park, keep_time(mp))) {
+        if (come_back(mp)) {
+            return;
+        }
+        at_fence(SEQ_CST); /* [T2] */
+    }
+    note_clear(&mp->park);
+    mp->p = mp->nextp; /* NULL: told to stop */
+    mp->nextp = NULL;
 }
 
 /* Gives up the P, if it has one, and sleeps until it is given one. On g0. */

@@ -75,6 +75,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.nprocs, 0, RELAXED);
     at_store(&sched.nm_gone, 0, RELAXED);
     at_store(&sched.futile, 0, RELAXED);
+    at_store(&sched.keeper_until, PIRN_NEVER, RELAXED);
     at_store(&sched.main_exited, 0, RELAXED);
     at_store(&sched.next_id, 2, RELAXED); /* 1 is that of pirn_run */
     at_store(&sched.counts.spawned, 0, RELAXED);
@@ -158,6 +159,9 @@ static void stop_locked(void)
     sysmon_stop();
     foreign_late_begin();
     g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        timers_fini(&at_load(&sched.allp[i], RELAXED)->timers);
+    }
     foreign_late_end();
     p_fini(left_behind);
     g_fini(left_behind);
@@ -211,7 +215,7 @@ EXPORT int pirn_stop(void)
     int err = nstarts == 0 ? -EINVAL : 0;
     if (nstarts == 1) {
         foreign_drain();
-        if (at_load(&sched.nforeign_parked, RELAXED)) {
+        if (at_load(&sched.nforeign_parked, RELAXED) || at_load(&sched.nforeign_timed, ACQUIRE)) {
             at_store(&sched.life, LIFE_RUNNING, RELEASE);
             err = -EBUSY;
         } else {

@@ -84,5 +84,4 @@ void local_end(struct g *gp)
     free(x->locals);
     x->locals = NULL;
     x->nlocals = 0;
-    x->name[0] = '\0';
 }

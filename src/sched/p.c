@@ -22,6 +22,7 @@ static struct p *p_new(uint32_t id)
         memset(pp, 0, sizeof *pp);
         pp->id = (int)id;
         at_store(&pp->status, P_RETIRED, RELAXED);
+        timers_init(&pp->timers);
         rand_seed(&pp->rand, (uint64_t)now_ns() * (id + 1));
     }
     return pp;

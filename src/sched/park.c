@@ -37,6 +37,12 @@ void ready(struct g *gp)
     wake_for(NULL);
 }
 
+void visit_cant_wait(const char *call)
+{
+    foreign_late_end();
+    misuse("%s would block, and no runtime runs", call);
+}
+
 /* --- wait records ------------------------------------------------------------------------------ */
 
 void waiter_ready(struct waiter *w)
@@ -45,7 +51,7 @@ void waiter_ready(struct waiter *w)
     if (likely(gp)) {
         ready(gp);
     } else {
-        foreign_ready(&w->note);
+        foreign_ready(w);
     }
 }
 
@@ -62,9 +68,10 @@ void waiter_ready_list(struct waiter *first)
     struct glist rest = {0};
     for (struct waiter *w = first, *next; w; w = next) {
         next = w->next;
+        w->next = NULL; /* in no queue, if the runtime ends now */
         struct g *gp = w->g;
         if (!gp) {
-            foreign_ready(&w->note);
+            foreign_ready(w);
             continue;
         }
         make_runnable(gp);

@@ -48,16 +48,6 @@ static inline struct waiter *waiter_of(struct m *mp, struct waiter *foreign, voi
     return w;
 }
 
-ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg,
-                               enum wait_reason reason)
-{
-    if (likely(w->g)) {
-        park(commit, arg, reason);
-    } else {
-        foreign_park(&w->note, commit, arg);
-    }
-}
-
 /*
  * A call on an object that may be shared with anybody, from anywhere: a goroutine, a foreign thread
  * beside a runtime, or a thread without one. Only the first two may wait.
@@ -65,12 +55,12 @@ ALWAYS_INLINE void waiter_park(struct waiter *w, commit_fn *commit, void *arg,
 struct visit {
     struct m *mp; /* NULL: not a goroutine */
     bool entered; /* a foreign thread, inside foreign_enter() */
+    bool again;   /* has waited before: may, whatever became of the runtime */
 };
 
-/* Goes on with a call that has waited in between: it may owe others something, and is not stopped. */
-static inline struct visit visit_again(struct m *mp)
+static inline struct visit visit_of(struct m *mp, bool again)
 {
-    struct visit v = {.mp = mp};
+    struct visit v = {.mp = mp, .again = again};
     if (unlikely(!v.mp) && !(v.entered = foreign_enter())) {
         foreign_late_begin();
     }
@@ -79,7 +69,13 @@ static inline struct visit visit_again(struct m *mp)
 
 static inline struct visit visit_begin(void)
 {
-    return visit_again(enter());
+    return visit_of(enter(), false);
+}
+
+/* Goes on with a call that has waited in between: it may owe others something, and is not stopped. */
+static inline struct visit visit_again(void)
+{
+    return visit_of(getm(), true);
 }
 
 static inline void visit_end(struct visit v)
@@ -89,10 +85,21 @@ static inline void visit_end(struct visit v)
     }
 }
 
-static inline void visit_must_wait(struct visit v, const char *call)
+/* Else, give the locks back, and visit_cant_wait(). */
+static inline bool visit_can_wait(struct visit v)
 {
-    if (unlikely(!v.mp && !v.entered)) {
-        misuse("%s would block, and no runtime runs", call);
+    return likely(v.mp || v.entered || v.again);
+}
+COLD _Noreturn void visit_cant_wait(const char *call); /* park.c */
+
+/* Waits, and ends the visit. */
+ALWAYS_INLINE void visit_park(struct visit v, struct waiter *w, commit_fn *commit, void *arg,
+                              enum wait_reason reason)
+{
+    if (likely(v.mp)) {
+        park(commit, arg, reason);
+    } else {
+        foreign_park(w, v.entered, commit, arg, PIRN_NEVER);
     }
 }
 

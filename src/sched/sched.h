@@ -29,6 +29,7 @@
 #include "base/tool.h"
 #include "base/util.h"
 #include "os/os.h"
+#include "sched/timers.h"
 
 #define PROCS_MAX 1024
 #define GLOBQ_TICK 61 /* every so many switches the global queue goes first */
@@ -49,6 +50,11 @@ enum wait_reason {
     WAIT_CHAN_RECV,
     WAIT_CHAN_SEND_NIL,
     WAIT_CHAN_RECV_NIL,
+    WAIT_CHAN_SEND_UNTIL, /* a select, as are the others that can end early */
+    WAIT_CHAN_RECV_UNTIL,
+    WAIT_COND_UNTIL,
+    WAIT_SLEEP_CTX,
+    WAIT_GROUP,
     WAIT_SELECT,
     WAIT_SELECT_NONE, /* no case can ever be chosen */
     WAIT_MUTEX,
@@ -58,6 +64,9 @@ enum wait_reason {
     WAIT_SEM,
     WAIT_BARRIER,
     WAIT_WG,
+    WAIT_SLEEP,
+    WAIT_GROUP_ROOM,
+    WAIT_TIMER,
     WAIT_PARK,
     WAIT_REASONS
 };
@@ -81,21 +90,34 @@ struct gstart {
 /* One wait of one goroutine or foreign thread: park.h. A goroutine has one in its G, since it
  * mostly waits for one thing at a time, and there a waker finds many of them side by side. */
 struct waiter {
-    struct waiter *next;
+    struct waiter *next, *prev;
     struct g *g; /* NULL: a foreign thread, asleep on the note */
     struct note note;
+    bool timed;   /* a foreign thread that wakes by itself */
     void *object; /* what it waits for */
 };
 
 /* After: what only a started goroutine has. */
 struct grun {
     struct waiter waiter; /* of its current wait */
-    int64_t wait_since;   /* coarse clock at the last park */
-    struct m *last_m;     /* PIRN_DEBUG=move */
+    union {
+        int64_t wait_since; /* coarse clock at the last park */
+        int64_t result;     /* at the end, in a group */
+    };
+    struct m *last_m; /* PIRN_DEBUG=move */
+};
+
+/* What is to be done when a goroutine ends, also inside pirn_exit: in the frame of who asks for it. */
+struct at_end {
+    struct at_end *next;
+    void (*fn)(struct at_end *);
 };
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
     char name[40];
+    struct pirn_ctx *ctx;     /* its current context; NULL: the background */
+    struct pirn_ctx *own_ctx; /* the one that it began with, if it uses another now */
+    struct at_end *at_end;
     void **locals;
     uint32_t nlocals;
     uint64_t fp_modes; /* G_FP_MODES: while away */
@@ -119,7 +141,7 @@ struct g {
         struct gstart start;
         struct grun run;
     };
-    struct pirn_wg *done_wg; /* pirn_wg_go: told when it ends */
+    struct pirn_wg *done_wg; /* pirn_wg_go: told when it ends; pirn_group_go: | 1, a group */
     struct tool_stack tool;
 } CACHE_ALIGNED;
 
@@ -188,12 +210,14 @@ struct p {
     at_u32 tick;       /* ++ at every switch that starts a slice */
     at_u32 slice_over; /* sysmon: this slice has lasted too long */
     at_u32 retire;     /* pirn_procs: give this P up at the next chance */
+    at_u32 timers_due; /* sysmon: look at the timers of all Ps at the next chance */
     struct p_counts counts;
     /* sysmon only */
     uint32_t seen_tick;
     uint64_t seen_switches;
     int64_t seen_since;
 
+    struct timers timers;
     struct runq runq;
     struct stack_cache stacks[STACK_CLASSES];
 };
@@ -220,6 +244,7 @@ struct m {
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;      /* on the idle list */
+    int64_t keeps;  /* on it: keeps the time until then, or PIRN_NEVER */
     bool ended;     /* the thread has gone */
     bool abandoned; /* left behind by a runtime that has ended */
     struct m *all;  /* list of all Ms */
@@ -254,8 +279,10 @@ struct sched {
     at_u32 futile;          /* the last wake found nothing: idle.c */
     at_u32 nforeign;        /* foreign threads inside a short call */
     at_u32 nforeign_parked; /* foreign threads that wait in pirn */
+    at_u32 nforeign_timed;  /* those that wake by themselves are counted apart */
     at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
     at_u64 coarse_now;      /* clock of the last look of sysmon */
+    at_u64 keeper_until;    /* when a sleeping M looks at the timers; changed under lock */
     at_u64 next_id;
     struct p_counts counts; /* of foreign threads; under lock */
     AT(struct p *) allp[PROCS_MAX];
@@ -340,6 +367,9 @@ static inline uint64_t g_new_id(struct p *pp)
 }
 void g_flush(struct p *pp);
 struct gextra *g_extra(struct g *gp);
+void g_at_end(struct at_end *e); /* of this goroutine; needs memory, and is left out without */
+void g_at_end_run(struct at_end *e);
+void g_extra_end(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
 void g_fini(bool keep);
 uint32_t g_count(void);
@@ -348,6 +378,7 @@ const char *g_status_name(uint32_t status);
 /* spawn.c */
 int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
           struct pirn_wg *wg);
+int spawn_by_runtime(const struct gstart *start, const char *site); /* also on g0 */
 void *g_main(void); /* called by arch_start */
 
 /* schedule.c */
@@ -363,6 +394,18 @@ struct walk { /* visits 0 .. n-1 once each, in random order */
 };
 void walk_begin(struct walk *w, struct rand *r, uint32_t n);
 bool walk_next(struct walk *w, uint32_t *i);
+
+/* timers.c; timers.h has the types */
+void timers_init(struct timers *h);
+void timers_fini(struct timers *h);
+bool timer_set(struct timer *t, int64_t when, int64_t period); /* true: it was pending */
+bool timer_stop(struct timer *t);                              /* the same */
+bool timers_run(struct timers *h, int64_t now);
+void timer_fire_if_due(struct timer *t);
+void timers_look(struct p *pp);
+bool timers_steal(struct p *victim, int64_t *now);
+int64_t timers_next(void);
+bool timers_unattended(void);
 
 /* idle.c */
 void m_idle(struct m *mp);
@@ -465,16 +508,21 @@ void foreign_leave(void);
 void foreign_drain(void);
 void foreign_late_begin(void); /* a call without a runtime, or the end of one */
 void foreign_late_end(void);
-void foreign_park(struct note *note, commit_fn *commit, void *arg); /* inside enter; leaves */
-void foreign_ready(struct note *note);
+/* entered: inside enter, else inside late_begin; it ends either. False: the deadline has passed. */
+bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, int64_t deadline);
+void foreign_ready(struct waiter *w);
+void foreign_wait_for_ready(struct waiter *w);
 
 /* local.c, deadlock.c, debugenv.c */
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/ */
 void dump_all(int fd);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
+struct waiter *group_done_at_end(struct pirn_group *g, int result);
+void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
+void ctx_unref(struct pirn_ctx *ctx);
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
 struct debug_env {
     enum guard_kind guard;

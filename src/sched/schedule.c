@@ -58,6 +58,10 @@ NOINLINE struct g *global_turn(struct p *pp)
     if (at_load(&pp->slice_over, RELAXED)) {
         end_slice(pp);
     }
+    if ((int64_t)at_load(&pp->timers.next, RELAXED) != PIRN_NEVER
+        && (int64_t)at_load(&pp->timers.next, RELAXED) <= now_ns()) {
+        at_store(&pp->timers_due, 1, RELAXED); /* at the next switch, on g0 */
+    }
     return at_load(&sched.globq.size, RELAXED) ? next_global(pp, 1) : NULL;
 }
 
@@ -180,7 +184,9 @@ EXPORT void pirn_yield(void)
         return;
     }
     struct g *next = next_runnable(mp);
-    if (next || unlikely(at_load(&mp->p->retire, RELAXED) || sched.move)) {
+    if (next
+        || unlikely(at_load(&mp->p->retire, RELAXED) || at_load(&mp->p->timers_due, RELAXED)
+                    || sched.move)) {
         switch_away(mp, mp->curg, next, commit_yield);
     }
 }

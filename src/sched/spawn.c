@@ -17,6 +17,31 @@ __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct
 
 /* --- spawning ---------------------------------------------------------------------------------- */
 
+#define GROUP_TAG ((uintptr_t)1)
+
+static inline bool is_group(const struct pirn_wg *wg)
+{
+    return (uintptr_t)wg & GROUP_TAG;
+}
+
+static inline pirn_group *group_of(const struct pirn_wg *wg)
+{
+    return (pirn_group *)((uintptr_t)wg - GROUP_TAG);
+}
+
+/* The context that a new goroutine gets; NULL: the background. */
+static inline struct pirn_ctx *ctx_for(const struct g *creator, const pirn_attr *attr,
+                                       const struct pirn_wg *wg)
+{
+    if (attr && attr->ctx) {
+        return attr->ctx == pirn_ctx_background() ? NULL : attr->ctx;
+    }
+    if (is_group(wg)) {
+        return group_of(wg)->ctx_;
+    }
+    return creator && creator->extra ? creator->extra->ctx : NULL;
+}
+
 static int set_attr(struct g *gp, const pirn_attr *attr)
 {
     if (!attr->name && !(attr->flags & PIRN_ATTR_FP_MODES)) {
@@ -45,7 +70,7 @@ static int class_of(const pirn_attr *attr)
 
 /* Makes the G; what it needs later is promised now. */
 static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start, uint8_t flags,
-                struct g **out)
+                struct pirn_ctx *ctx, struct g **out)
 {
     int class = class_of(attr);
     if (class < 0) {
@@ -67,10 +92,14 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
     if (unlikely(!(flags & G_SIMPLE))) {
         gp->start = *start;
     }
-    if (unlikely(attr && set_attr(gp, attr))) {
+    if (unlikely((attr && set_attr(gp, attr)) || (ctx && !g_extra(gp)))) {
         stack_unpromise(pp, class);
         g_free(pp, gp);
         return -ENOMEM;
+    }
+    if (ctx) {
+        ctx_ref(ctx);
+        gp->extra->ctx = ctx;
     }
     *out = gp;
     return 0;
@@ -83,7 +112,7 @@ static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint
     if (!foreign_enter()) {
         return -EAGAIN;
     }
-    int err = make(NULL, attr, start, flags, &gp);
+    int err = make(NULL, attr, start, flags, ctx_for(NULL, attr, wg), &gp);
     if (!err) {
         gp->site = site;
         gp->creator = 0;
@@ -102,7 +131,7 @@ static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint
 static inline void launch(struct m *mp, struct g *gp, const char *site, struct pirn_wg *wg)
 {
     gp->site = site;
-    gp->creator = mp->curg->id;
+    gp->creator = likely(mp->curg) ? mp->curg->id : 0;
     gp->done_wg = wg;
     at_count(&mp->p->counts.spawned, 1);
     at_store(&gp->status, G_RUNNABLE, RELAXED);
@@ -117,9 +146,23 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, cons
         return spawn_foreign(attr, start, flags, site, wg);
     }
     struct g *gp;
-    int err = make(mp->p, attr, start, flags, &gp);
+    int err = make(mp->p, attr, start, flags, ctx_for(mp->curg, attr, wg), &gp);
     if (!err) {
         launch(mp, gp, site, wg);
+    }
+    return err;
+}
+
+int spawn_by_runtime(const struct gstart *start, const char *site)
+{
+    struct m *mp = getm();
+    struct g *gp;
+    if (!mp) {
+        return spawn_foreign(NULL, start, G_SIMPLE, site, NULL);
+    }
+    int err = make(mp->p, NULL, start, G_SIMPLE, NULL, &gp);
+    if (!err) {
+        launch(mp, gp, site, NULL);
     }
     return err;
 }
@@ -129,7 +172,7 @@ static inline int spawn_simple(void (*fn)(void *), void *arg, const char *site, 
 {
     struct m *mp = enter();
     struct g *gp;
-    if (unlikely(!mp) || unlikely(stack_promise(mp->p, sched.class))) {
+    if (unlikely(!mp || mp->curg->extra) || unlikely(stack_promise(mp->p, sched.class))) {
         struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
         return spawn(NULL, &start, G_SIMPLE, site, wg);
     }
@@ -174,7 +217,7 @@ EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), 
 
 EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
 {
-    if (wg) {
+    if (wg && !is_group(wg)) {
         pirn_wg_add(wg, 1);
     }
     int err = likely(fn) ? spawn_simple(fn, arg, site, wg) : -EINVAL;
@@ -199,7 +242,7 @@ EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site
             memcpy(&start.slot[GO_ARGS_MAX - 1 - i], &go_args_tls.f[i], sizeof(uint64_t));
         }
     }
-    if (wg) {
+    if (wg && !is_group(wg)) {
         pirn_wg_add(wg, 1);
     }
     int err = fn ? spawn(NULL, &start, gflags, site, wg) : -EINVAL;
@@ -210,14 +253,14 @@ EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site
 
 /* --- running ----------------------------------------------------------------------------------- */
 
-static NOINLINE void call_captured(const struct gstart *start, uint8_t flags)
+static NOINLINE uint64_t call_captured(const struct gstart *start, uint8_t flags)
 {
     struct goargs args;
     for (int i = 0; i < GO_ARGS_MAX; i++) {
         args.i[i] = start->slot[i];
         memcpy(&args.f[i], &start->slot[GO_ARGS_MAX - 1 - i], sizeof(double));
     }
-    go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0);
+    return go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0);
 }
 
 static inline void begin_run(struct g *gp)
@@ -242,7 +285,7 @@ static void call(struct g *gp)
     } else {
         struct gstart start = gp->start;
         begin_run(gp);
-        call_captured(&start, gp->flags);
+        gp->run.result = (int64_t)call_captured(&start, gp->flags); /* nobody else looks at it */
     }
 }
 
@@ -250,9 +293,12 @@ static void call(struct g *gp)
  * Tells the wait group of pirn_wg_go. If that wakes one goroutine and nobody sits in runnext, it
  * would go there and be taken out again at once: it is returned to run next.
  */
-static struct g *tell_wg(struct p *pp, struct pirn_wg *wg)
+static struct g *tell_wg(struct p *pp, struct g *ended)
 {
-    struct waiter *first = wg_done_at_end(wg);
+    struct pirn_wg *wg = ended->done_wg;
+    struct waiter *first = unlikely(is_group(wg))
+                               ? group_done_at_end(group_of(wg), (int)ended->run.result)
+                               : wg_done_at_end(wg);
     if (!first) {
         return NULL;
     }
@@ -283,7 +329,7 @@ static inline struct g *end(struct m *mp, struct g *gp)
     at_store(&pp->counts.ended, at_load(&pp->counts.ended, RELAXED) + 1, RELEASE);
     mp->commit = commit_end;
     mp->commit_g = gp;
-    struct g *next = gp->done_wg ? tell_wg(pp, gp->done_wg) : NULL;
+    struct g *next = gp->done_wg ? tell_wg(pp, gp) : NULL;
     return next ? next : next_runnable(mp);
 }
 
@@ -326,7 +372,7 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
     for (struct g *gp = mp->curg;; gp = mp->curg) {
         call(gp);
         if (unlikely(gp->extra)) {
-            local_end(gp); /* the program's destructors: may do anything */
+            g_extra_end(gp);
         }
         mp = enter();
         struct g *next = end(mp, gp);
@@ -351,8 +397,9 @@ EXPORT void pirn_exit(void)
         at_store(&sched.main_exited, 1, RELAXED);
         gp->done_wg = NULL; /* pirn_run goes on waiting */
     }
+    gp->run.result = 0;
     if (gp->extra) {
-        local_end(gp);
+        g_extra_end(gp);
     }
     mp = enter();
     struct g *next = or_g0(mp, end(mp, gp));

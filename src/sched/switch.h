@@ -52,10 +52,12 @@ static inline struct g *choose(struct p *pp)
 /* For a goroutine that leaves. NULL sends it to g0. */
 static inline struct g *next_runnable(struct m *mp)
 {
-    if (unlikely(at_load(&mp->p->retire, RELAXED) || sched.move)) {
+    struct p *pp = mp->p;
+    if (unlikely(at_load(&pp->retire, RELAXED) || at_load(&pp->timers_due, RELAXED)
+                 || sched.move)) {
         return NULL;
     }
-    return choose(mp->p);
+    return choose(pp);
 }
 
 static inline bool prepare(struct m *mp, struct g *gp)

@@ -5,6 +5,7 @@
  * - A P that has not started a new slice for a whole slice: its runnext loses its privilege.
  * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
  *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
+ * - A timer that is overdue: the Ps that run are told to look, and an idle one is woken.
  * - Free stacks give their pages back (stackmem.c).
  * - Affinity and CPU quota are read again, unless the program set the number of Ps.
  * - A deadlock that could not be told from threads about to end is looked at again.
@@ -20,6 +21,7 @@
 #include "os/cpu.h"
 
 #define LOOK_EVERY ((int64_t)10 * 1000 * 1000)
+#define TIMERS_EVERY ((int64_t)1 * 1000 * 1000)
 #define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
 #define DEADLOCK_FIRST ((int64_t)10 * 1000 * 1000)
 #define DEADLOCK_MOST ((int64_t)2 * 1000 * 1000 * 1000)
@@ -88,9 +90,26 @@ static void look_at_all(int64_t now)
             stuck = true;
         }
     }
-    if (stuck && at_load(&sched.npidle, RELAXED)) {
+    int64_t next = timers_next();
+    if (next <= now) {
+        for (uint32_t i = 0; i < n; i++) {
+            struct p *pp = at_load(&sched.allp[i], RELAXED);
+            if (at_load(&pp->status, RELAXED) == P_RUNNING) {
+                at_store(&pp->timers_due, 1, RELAXED);
+            }
+        }
+    }
+    if (at_load(&sched.npidle, RELAXED) && (stuck || next <= now || timers_unattended())) {
         wake_one(NULL);
     }
+}
+
+/* While Ps run. A timer that is due earlier is worth a look, but not too often. */
+static int64_t next_look(int64_t now)
+{
+    int64_t next = timers_next(), soonest = now + TIMERS_EVERY;
+    next = next < soonest ? soonest : next;
+    return next < now + LOOK_EVERY ? next : now + LOOK_EVERY;
 }
 
 static void look_at_cpus(int64_t now)
@@ -160,7 +179,7 @@ static void *sysmon_main(void *arg)
                 sysmon.trim_at = 0; /* look again: things have happened */
             }
         } else {
-            futex_wait(&sysmon.stop, 0, now + LOOK_EVERY);
+            futex_wait(&sysmon.stop, 0, next_look(now));
             sysmon.trim_at = 0;
         }
     }

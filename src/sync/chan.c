@@ -130,10 +130,6 @@ bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem)
 {
     struct chan_op *to;
     size_t n = chan_count(word);
-    if (unlikely(word & CHAN_CLOSED)) {
-        word_unlock(&c->word, word);
-        misuse("send on closed channel");
-    }
     if (c->receivers.first && (to = take_locked(&c->receivers))) {
         copy(to->elem, elem, c->elem);
         struct waiter *w = serve(to, true);
@@ -199,7 +195,7 @@ ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, b
     op.waiter = waiter_of(v.mp, &foreign, &op);
     chan_put_locked(&op);
     struct unlock_to u = {&c->word, chan_word_locked(c, word)};
-    waiter_park(op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    visit_park(v, op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
     return op.ok;
 }
 
@@ -214,9 +210,23 @@ static _Noreturn void wait_for_ever(const char *call, enum wait_reason reason)
 {
     struct waiter foreign;
     struct visit v = visit_begin();
-    visit_must_wait(v, call);
-    waiter_park(waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
+    if (!visit_can_wait(v)) {
+        visit_cant_wait(call);
+    }
+    visit_park(v, waiter_of(v.mp, &foreign, NULL), commit_for_ever, NULL, reason);
     throw("chan: woken from a wait for ever");
+}
+
+/* Locks it. */
+static inline uint64_t lock_to_send(pirn_chanv *c, struct visit v)
+{
+    uint64_t word = word_lock(&c->word);
+    if (unlikely(word & CHAN_CLOSED)) {
+        word_unlock(&c->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return word;
 }
 
 EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
@@ -225,12 +235,12 @@ EXPORT void pirn_chanv_send(pirn_chanv *c, const void *elem)
         wait_for_ever("pirn_chan_send", WAIT_CHAN_SEND_NIL);
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     if (chan_send_locked(c, word, elem)) {
         visit_end(v);
         return;
     }
-    visit_must_wait(v, "pirn_chan_send");
+    visit_must_wait(v, &c->word, chan_word_locked(c, word), "pirn_chan_send");
     if (!wait_in_queue(v, c, word, true, (void *)(uintptr_t)elem)) {
         misuse("send on closed channel");
     }
@@ -243,23 +253,47 @@ EXPORT bool pirn_chanv_recv(pirn_chanv *c, void *elem)
         wait_for_ever("pirn_chan_recv", WAIT_CHAN_RECV_NIL);
     }
     struct visit v = visit_begin();
+    chan_look(c);
     uint64_t word = word_lock(&c->word);
     if (chan_recv_locked(c, word, elem, &ok)) {
         visit_end(v);
         return ok;
     }
-    visit_must_wait(v, "pirn_chan_recv");
+    visit_must_wait(v, &c->word, chan_word_locked(c, word), "pirn_chan_recv");
     return wait_in_queue(v, c, word, false, elem);
+}
+
+/*
+ * No lock is needed to see that it can't be done. [K1] The fence orders this look after what the
+ * caller did before on other channels: of two that send on one and then look at the other, one sees
+ * the other's.
+ */
+static bool cant_send(const pirn_chanv *c)
+{
+    if (!c || chan_can_send(c, at_load(&c->word, RELAXED))) {
+        return !c;
+    }
+    at_fence(SEQ_CST); /* [K1] */
+    return !chan_can_send(c, at_load(&c->word, RELAXED));
+}
+
+static bool cant_recv(const pirn_chanv *c)
+{
+    if (!c || at_load(&c->word, RELAXED) & CHAN_TIMER || chan_can_recv(at_load(&c->word, RELAXED))) {
+        return !c;
+    }
+    at_fence(SEQ_CST); /* [K1] */
+    return !chan_can_recv(at_load(&c->word, RELAXED));
 }
 
 EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 {
     enter();
-    if (!c || !chan_can_send(c, at_load(&c->word, RELAXED))) {
+    if (cant_send(c)) {
         return 0;
     }
     struct visit v = visit_begin();
-    uint64_t word = word_lock(&c->word);
+    uint64_t word = lock_to_send(c, v);
     bool sent = chan_send_locked(c, word, elem);
     if (!sent) {
         chan_unlock(c);
@@ -272,10 +306,11 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
 {
     bool ok = false;
     enter();
-    if (!c || !chan_can_recv(at_load(&c->word, RELAXED))) {
+    if (cant_recv(c)) {
         return 0;
     }
     struct visit v = visit_begin();
+    chan_look(c);
     uint64_t word = word_lock(&c->word);
     bool done = chan_recv_locked(c, word, elem, &ok);
     if (!done) {
@@ -285,19 +320,15 @@ EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
     return done ? (ok ? 1 : -1) : 0;
 }
 
-/* All that wait are taken at once, and made ready after the lock is free. */
-EXPORT void pirn_chanv_close(pirn_chanv *c)
+/* All that wait are taken at once, and made ready after the lock is free. False: it is closed. */
+bool chan_close(pirn_chanv *c)
 {
     struct waiter *first = NULL, **last = &first;
     struct chan_op *op;
-    if (!c) {
-        misuse("close of nil channel");
-    }
-    struct visit v = visit_begin();
     uint64_t word = word_lock(&c->word);
     if (word & CHAN_CLOSED) {
         word_unlock(&c->word, word);
-        misuse("close of closed channel");
+        return false;
     }
     while ((op = take_locked(&c->receivers)) || (op = take_locked(&c->senders))) {
         if (!op->sends) {
@@ -311,17 +342,30 @@ EXPORT void pirn_chanv_close(pirn_chanv *c)
     if (first) {
         waiter_ready_list(first);
     }
+    return true;
+}
+
+EXPORT void pirn_chanv_close(pirn_chanv *c)
+{
+    if (!c) {
+        misuse("close of nil channel");
+    }
+    struct visit v = visit_begin();
+    bool closed = chan_close(c);
     visit_end(v);
+    if (!closed) {
+        misuse("close of closed channel");
+    }
 }
 
 EXPORT size_t pirn_chanv_len(const pirn_chanv *c)
 {
-    return c ? chan_count(at_load(&c->word, RELAXED)) : 0;
+    return c && !c->timer ? chan_count(at_load(&c->word, RELAXED)) : 0;
 }
 
 EXPORT size_t pirn_chanv_cap(const pirn_chanv *c)
 {
-    return c ? c->cap : 0;
+    return c && !c->timer ? c->cap : 0;
 }
 
 /* --- life ------------------------------------------------------------------------------------------- */
@@ -342,10 +386,17 @@ EXPORT pirn_chanv *pirn_chanv_make(size_t elem, size_t cap)
     return c;
 }
 
+/* Before anybody else knows the channel. */
+void chan_set_timer(pirn_chanv *c, struct pirn_timer *t)
+{
+    c->timer = t;
+    at_store(&c->word, CHAN_TIMER, RELAXED);
+}
+
 EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
 {
     if (c && at_add(&c->refs, 1, RELAXED) == 0) {
-        throw("chan: retained after its last release");
+        misuse("retain of a channel after its last release");
     }
     return c;
 }
@@ -363,20 +414,39 @@ static const struct chan_op *unclaimed(const struct chan_queue *q)
 
 EXPORT void pirn_chanv_release(pirn_chanv *c)
 {
-    if (!c || at_add(&c->refs, (uint32_t)-1, ACQ_REL) != 1) {
+    uint32_t refs = c ? at_add(&c->refs, (uint32_t)-1, ACQ_REL) : 2;
+    if (unlikely(refs == 0)) {
+        misuse("release of a channel after its last release");
+    }
+    if (refs != 1) {
         return;
     }
+    bool timed = c->timer; /* a heap of the runtime's is looked at */
+    struct visit v = timed ? visit_begin() : (struct visit){0};
     uint64_t word = word_lock(&c->word);
     const struct chan_op *op = unclaimed(&c->receivers);
     if (op || (op = unclaimed(&c->senders))) {
         uint64_t id = op->waiter->g ? op->waiter->g->id : 0;
         word_unlock(&c->word, word);
-        misuse("release of the last reference to a channel on which goroutine %lu waits", id);
+        misuse(id ? "release of the last reference to a channel on which goroutine %lu waits"
+                  : "release of the last reference to a channel on which a thread waits",
+               id);
     }
-    bool gone = c->selects == 0;
     c->dead = true;
-    word_unlock(&c->word, word);
+    chan_unlock_or_free(c);
+    if (timed) {
+        visit_end(v);
+    }
+}
+
+void chan_unlock_or_free(pirn_chanv *c)
+{
+    bool gone = c->dead && c->selects == 0 && (!c->timer || timer_chan_end_locked(c->timer));
+    chan_unlock(c);
     if (gone) {
+        if (c->timer) {
+            timer_chan_free(c->timer);
+        }
         free(c);
     }
 }
@@ -396,9 +466,5 @@ void chan_leave(struct chan_op *op)
         remove_locked(op);
     }
     c->selects -= op->winner != NULL;
-    bool gone = c->dead && c->selects == 0;
-    chan_unlock(c);
-    if (gone) {
-        free(c);
-    }
+    chan_unlock_or_free(c);
 }

@@ -9,17 +9,20 @@
 
 #include "sync/waitq.h"
 
+struct pirn_timer;
+
 /* The word: a word lock (os/lock.c), flags, and the number of elements in the buffer. */
 #define CHAN_CLOSED ((uint64_t)4)
 #define CHAN_RECEIVERS ((uint64_t)8) /* somebody is in the queue */
 #define CHAN_SENDERS ((uint64_t)16)
+#define CHAN_TIMER ((uint64_t)32) /* it has one */
 #define CHAN_ONE ((uint64_t)256) /* one element */
 #define CHAN_MOST ((size_t)1 << 55)
 
 typedef AT(void *) winner_t;
 
-/* One queued operation. It lives in the frame of the call that waits, or in a case of its select. */
-struct __attribute__((may_alias)) chan_op {
+/* One queued operation, in the frame of the call that waits. */
+struct chan_op {
     struct chan_op *next, *prev;
     struct waiter *waiter; /* who waits */
     winner_t *winner;      /* of a select: the operation that was chosen; NULL: not in a select */
@@ -42,8 +45,14 @@ struct pirn_chanv {
     at_u32 refs;
     uint32_t selects; /* that will come back to take an operation off; under the lock */
     bool dead;        /* the last reference is gone */
+    struct pirn_timer *timer; /* that sends to it, and goes with it; it looks unbuffered then */
     _Alignas(16) unsigned char buf[];
 };
+
+/* time/timer.c: of a channel with a timer. */
+void timer_chan_look(struct pirn_timer *t);       /* it may be due, and nobody has got to it */
+bool timer_chan_end_locked(struct pirn_timer *t); /* stops it; true: it may be freed */
+void timer_chan_free(struct pirn_timer *t);
 
 static inline size_t chan_count(uint64_t word)
 {
@@ -61,12 +70,32 @@ static inline bool chan_can_recv(uint64_t word)
     return chan_count(word) > 0 || (word & (CHAN_SENDERS | CHAN_CLOSED));
 }
 
+/* A timer that is due sends now, if it has not yet. Not under the lock. */
+static inline void chan_look(pirn_chanv *c)
+{
+    if (unlikely(at_load(&c->word, RELAXED) & CHAN_TIMER)) {
+        timer_chan_look(c->timer);
+    }
+}
+
+/* Under the lock: drops what is in the buffer. The word to leave. */
+static inline uint64_t chan_empty_locked(pirn_chanv *c, uint64_t word)
+{
+    c->head = 0;
+    return word & (CHAN_ONE - 1);
+}
+
 /* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
- * false: it must wait, and the lock is still held. */
+ * false: it must wait, and the lock is still held. Who sends has seen that it is not closed. */
 bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);
 bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok);
 
 void chan_put_locked(struct chan_op *op);
+void chan_set_timer(pirn_chanv *c, struct pirn_timer *t);
+bool chan_close(pirn_chanv *c); /* by who is inside a visit, or on g0 */
+/* Under the lock, which it gives back. Frees it, if the last reference and all who come back are gone. */
+void chan_unlock_or_free(pirn_chanv *c);
+
 /* Takes it off its queue if it is still there. May free the channel. */
 void chan_leave(struct chan_op *op);
 /* The word of c as its queues are now. */

@@ -63,19 +63,20 @@ static bool spin_for(at_u64 *state)
     return false;
 }
 
-static NOINLINE void lock_slow(pirn_mutex *m)
+/* again: the caller has waited for something else before. */
+static NOINLINE void lock_slow(pirn_mutex *m, bool again)
 {
     at_u64 *state = state_of(m);
     struct lock_op op = {.mutex = m};
-    bool again = false;
+    bool woken = false;
     if (spin_for(state)) {
         return;
     }
     for (;;) {
         struct waiter foreign;
-        struct visit v = again ? visit_again(getm()) : visit_begin();
+        struct visit v = again ? visit_again() : visit_begin();
         uint64_t s = word_lock(state);
-        if (again) {
+        if (woken) {
             s &= ~WOKEN;
         }
         if (!(s & (HELD | STARVING))) {
@@ -83,9 +84,9 @@ static NOINLINE void lock_slow(pirn_mutex *m)
             visit_end(v);
             return;
         }
-        visit_must_wait(v, "pirn_mutex_lock");
+        visit_must_wait(v, state, s, "pirn_mutex_lock");
         struct waiter *w = waiter_of(v.mp, &foreign, &op);
-        if (again) {
+        if (woken) {
             s |= now_ns() - op.since > STARVES_AFTER ? STARVING : 0;
             waitq_put_first(&m->waiters_, w);
         } else {
@@ -93,11 +94,11 @@ static NOINLINE void lock_slow(pirn_mutex *m)
             waitq_put(&m->waiters_, w);
         }
         struct unlock_to u = {state, s | WAITERS};
-        waiter_park(w, commit_unlock, &u, WAIT_MUTEX);
+        visit_park(v, w, commit_unlock, &u, WAIT_MUTEX);
         if (op.handed) {
             return;
         }
-        again = true;
+        again = woken = true;
     }
 }
 
@@ -106,7 +107,15 @@ EXPORT void pirn_mutex_lock(pirn_mutex *m)
     uint64_t none = 0;
     enter();
     if (unlikely(!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED))) {
-        lock_slow(m);
+        lock_slow(m, false);
+    }
+}
+
+void mutex_lock_again(pirn_mutex *m)
+{
+    uint64_t none = 0;
+    if (!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED)) {
+        lock_slow(m, true);
     }
 }
 
@@ -150,19 +159,25 @@ static struct waiter *next_owner(pirn_mutex *m, uint64_t *s)
     return w;
 }
 
-static void unlock_contended(pirn_mutex *m)
+void mutex_not_locked(void)
+{
+    fatal("sync: unlock of unlocked mutex");
+}
+
+static bool unlock_contended(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
     uint64_t s = word_lock(state);
     if (!(s & HELD)) {
         word_unlock(state, s);
-        fatal("sync: unlock of unlocked mutex");
+        return false;
     }
     struct waiter *w = next_owner(m, &s);
     word_unlock(state, s);
     if (w) {
         waiter_ready(w);
     }
+    return true;
 }
 
 static bool unlock_fast(pirn_mutex *m)
@@ -171,19 +186,19 @@ static bool unlock_fast(pirn_mutex *m)
     return at_cas(state_of(m), &held, 0, RELEASE, RELAXED);
 }
 
-/* For a caller that is inside a visit, and may hold another object's lock. */
-void mutex_unlock_visiting(pirn_mutex *m)
+bool mutex_unlock_visiting(pirn_mutex *m)
 {
-    if (!unlock_fast(m)) {
-        unlock_contended(m);
-    }
+    return unlock_fast(m) || unlock_contended(m);
 }
 
 static NOINLINE void unlock_slow(pirn_mutex *m)
 {
     struct visit v = visit_begin();
-    unlock_contended(m);
+    bool was_locked = unlock_contended(m);
     visit_end(v);
+    if (!was_locked) {
+        mutex_not_locked();
+    }
 }
 
 void mutex_forget(struct waiter *w)

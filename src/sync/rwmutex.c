@@ -77,11 +77,11 @@ static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
         visit_end(v);
         return;
     }
-    visit_must_wait(v, call);
+    visit_must_wait(v, state, s, call);
     struct waiter *w = waiter_of(v.mp, &foreign, &op);
     waitq_put(&m->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
-    waiter_park(w, commit_unlock, &u, writes ? WAIT_RWMUTEX_LOCK : WAIT_RWMUTEX_RLOCK);
+    visit_park(v, w, commit_unlock, &u, writes ? WAIT_RWMUTEX_LOCK : WAIT_RWMUTEX_RLOCK);
 }
 
 /* The last one inside leaves, or there are waiters to look at. */
@@ -93,6 +93,7 @@ static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
     uint64_t s = word_lock(state);
     if (writes ? !(s & WRITER) : s < READER) {
         word_unlock(state, s);
+        visit_end(v);
         fatal(writes ? "sync: Unlock of unlocked RWMutex" : "sync: RUnlock of unlocked RWMutex");
     }
     s -= writes ? WRITER : READER;

@@ -7,59 +7,64 @@
  * Only a select that must wait, or take its default, locks all its channels, in the order of their
  * addresses, so that it sees them as of one time.
  *
- * To wait, an operation is queued on each channel, in the case itself; all of them name one winner,
- * which is set by who serves the first (chan.c). The commit action unlocks all channels. The select
- * goes on when it has been made ready, takes the losers off their queues, locking each of their
- * channels in turn, whether they are still queued or not: so it can't return, and its cases be gone,
- * before the commit has unlocked the last channel.
+ * To wait, an operation is queued on each channel, in the frame of the call if there are few; all of
+ * them name one winner, which is set by who serves the first (chan.c). The commit action sets the timer, if there is a
+ * deadline, and unlocks all channels. The select goes on when it has been made ready, takes the losers
+ * off their queues, locking each of their channels in turn, whether they are still queued or not: so it
+ * can't return, and its frame be gone, before the commit has unlocked the last channel.
+ *
+ * Everything that waits for more than one thing is a select: an operation with a deadline, a sleep
+ * that a context can end, and what brings a word lock of its own (also), such as a condition.
  */
-#include "sync/chan.h"
+#include "sync/select.h"
+
+#include <stdlib.h>
 
 #include "base/rand.h"
-
-struct select {
-    pirn_case *cases;
-    int n, locked; /* channels, without duplicates; their cases by order_ */
-    winner_t winner;
-    struct waiter *waiter;
-};
-
-static struct chan_op *op_of(pirn_case *k)
-{
-    _Static_assert(sizeof(struct chan_op) <= sizeof k->op_, "a case has room for its operation");
-    return (struct chan_op *)(void *)k->op_;
-}
+#include "ctx/ctx.h"
 
 static bool takes_part(const pirn_case *k)
 {
-    return k->chan_ && (k->kind_ == PIRN_CASE_RECV_ || k->kind_ == PIRN_CASE_SEND_);
+    return (k->kind_ == PIRN_CASE_RECV_ || k->kind_ == PIRN_CASE_SEND_) && k->chan_;
 }
 
+/* --- choosing ------------------------------------------------------------------------------------- */
+
 /* Those who wait there may have been chosen elsewhere; who tries to take them finds out. */
-static bool is_ready(const pirn_case *k, bool locked)
+static inline bool is_ready(const pirn_case *k, bool locked)
 {
-    const pirn_chanv *c = k->chan_;
+    pirn_chanv *c = k->chan_;
     if (!takes_part(k)) {
         return false;
+    }
+    if (!locked) {
+        chan_look(c);
     }
     uint64_t word = at_load(&c->word, RELAXED);
     word = locked ? chan_word_locked(c, word) : word;
     return k->kind_ == PIRN_CASE_SEND_ ? chan_can_send(c, word) : chan_can_recv(word);
 }
 
-/* One of those that seem ready, or -1. */
+/* One of those that seem ready, or -1. r NULL: the first. */
 static int pick(struct rand *r, const pirn_case *cases, int n, bool locked)
 {
     uint32_t ready = 0;
+    int last = -1;
     for (int i = 0; i < n; i++) {
-        ready += is_ready(&cases[i], locked);
+        if (is_ready(&cases[i], locked)) {
+            last = i;
+            ready++;
+            if (!r) {
+                return i;
+            }
+        }
     }
-    if (ready == 0) {
-        return -1;
+    if (ready <= 1) {
+        return last;
     }
     /* They may change meanwhile: the last that is ready will do. */
-    int last = -1;
-    for (uint32_t k = ready > 1 ? rand_below(r, ready) : 0, i = 0; i < (uint32_t)n; i++) {
+    last = -1;
+    for (uint32_t k = rand_below(r, ready), i = 0; i < (uint32_t)n; i++) {
         if (is_ready(&cases[i], locked)) {
             last = (int)i;
             if (k-- == 0) {
@@ -77,6 +82,11 @@ static void finish(pirn_case *k, bool ok)
     }
 }
 
+static bool sends_on_closed(const pirn_case *k, uint64_t word)
+{
+    return k->kind_ == PIRN_CASE_SEND_ && unlikely(word & CHAN_CLOSED);
+}
+
 /* With the channel locked: unlocks it if it could be done. */
 static bool carry_out(pirn_case *k, uint64_t word)
 {
@@ -89,9 +99,15 @@ static bool carry_out(pirn_case *k, uint64_t word)
     return done;
 }
 
-static bool try_case(pirn_case *k)
+static bool try_case(struct visit v, pirn_case *k)
 {
-    if (carry_out(k, word_lock(&k->chan_->word))) {
+    uint64_t word = word_lock(&k->chan_->word);
+    if (sends_on_closed(k, word)) {
+        word_unlock(&k->chan_->word, word);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    if (carry_out(k, word)) {
         return true;
     }
     chan_unlock(k->chan_);
@@ -168,23 +184,60 @@ static void unlock_all_but(struct select *s, const pirn_chanv *kept)
     }
 }
 
-/* While a channel is locked the select can't go on to its end; after the last nothing is touched. */
-static bool commit_select(struct g *gp, void *arg)
+void select_unlock(struct select *s)
 {
-    (void)gp;
-    struct select *s = arg;
-    for (int i = 0, n = s->locked; i < n; i++) {
-        chan_unlock(nth(s, i));
-    }
-    return true;
+    unlock_all_but(s, NULL);
 }
+
+static struct rand *rand_of(struct m *mp, struct rand *own)
+{
+    if (likely(mp)) {
+        return &mp->rand;
+    }
+    rand_seed(own, (uint64_t)now_ns());
+    return own;
+}
+
+/* As try_case with all channels locked; the others stay locked. */
+static bool try_locked(struct visit v, struct select *s, pirn_case *k)
+{
+    uint64_t word = locked_word(k);
+    if (sends_on_closed(k, word)) {
+        unlock_all_but(s, NULL);
+        visit_end(v);
+        misuse("send on closed channel");
+    }
+    return carry_out(k, word);
+}
+
+int select_try(struct visit v, struct select *s)
+{
+    struct rand own, *r = s->in_order ? NULL : rand_of(v.mp, &own);
+    int i;
+    while ((i = pick(r, s->cases, s->n, false)) >= 0) {
+        if (try_case(v, &s->cases[i])) {
+            return i;
+        }
+    }
+    sort_channels(s);
+    lock_all(s);
+    while ((i = pick(r, s->cases, s->n, true)) >= 0) {
+        if (try_locked(v, s, &s->cases[i])) {
+            unlock_all_but(s, s->cases[i].chan_); /* that one was unlocked with the operation */
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------- */
 
 static void queue_all(struct select *s)
 {
     for (int i = 0; i < s->n; i++) {
         pirn_case *k = &s->cases[i];
         if (takes_part(k)) {
-            struct chan_op *op = op_of(k);
+            struct chan_op *op = &s->ops[i];
             *op = (struct chan_op){.waiter = s->waiter,
                                    .winner = &s->winner,
                                    .chan = k->chan_,
@@ -196,85 +249,178 @@ static void queue_all(struct select *s)
     }
 }
 
-static void leave_all(struct select *s, const struct chan_op *winner)
+static void leave_all(struct select *s, const void *winner)
 {
     for (int i = 0; i < s->n; i++) {
-        if (takes_part(&s->cases[i]) && op_of(&s->cases[i]) != winner) {
-            chan_leave(op_of(&s->cases[i]));
+        if (takes_part(&s->cases[i]) && &s->ops[i] != winner) {
+            chan_leave(&s->ops[i]);
         }
     }
+}
+
+static struct waiter *time_is_up(struct timer *t)
+{
+    struct select *s = (struct select *)(void *)((char *)t - offsetof(struct select, timer));
+    return select_claim(s, t) ? s->waiter : NULL;
+}
+
+const struct timer_kind select_timer = {.fire = time_is_up};
+
+/* While a channel is locked the select can't go on to its end; after the last nothing is touched. */
+static bool commit_select(struct g *gp, void *arg)
+{
+    struct select *s = arg;
+    struct unlock_to also = s->also;
+    int n = s->locked;
+    if (gp && s->deadline != PIRN_NEVER) {
+        timer_set(&s->timer, s->deadline, 0);
+    }
+    for (int i = 0; i < n; i++) {
+        chan_unlock(nth(s, i));
+    }
+    if (also.word) {
+        word_unlock(also.word, also.value);
+    }
+    return true;
 }
 
 void select_forget(struct waiter *w)
 {
     struct select *s = w->object;
     leave_all(s, at_load(&s->winner, RELAXED));
+    if (s->n > SELECT_FEW) {
+        free(s->ops);
+    }
+}
+
+void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
+{
+    if (!s->waiter) {
+        select_waiter(v, s);
+    }
+    queue_all(s);
+    if (likely(v.mp)) {
+        park(commit_select, s, reason);
+    } else if (!foreign_park(s->waiter, v.entered, commit_select, s, s->deadline)
+               && !select_claim(s, &s->timer)) {
+        foreign_wait_for_ready(s->waiter);
+    }
+    void *winner = at_load(&s->winner, RELAXED);
+    leave_all(s, winner);
+    if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
+        timer_stop(&s->timer);
+    }
+    return winner;
+}
+
+int select_case_of(const struct select *s, void *winner)
+{
+    struct chan_op *op = winner;
+    int i = (int)(op - s->ops);
+    if (!op->ok && op->sends) {
+        misuse("send on closed channel");
+    }
+    finish(&s->cases[i], op->ok);
+    return i;
 }
 
 /* --- the call -------------------------------------------------------------------------------------------- */
 
-static struct rand *rand_of(struct m *mp, struct rand *own)
+/* The case that is carried out if no other can be, or not in time; -1: none. */
+static int last_resort(const pirn_case *cases, int n, int64_t *deadline)
 {
-    if (likely(mp)) {
-        return &mp->rand;
-    }
-    rand_seed(own, (uint64_t)now_ns());
-    return own;
-}
-
-static int default_of(const pirn_case *cases, int n)
-{
+    int which = -1;
+    *deadline = PIRN_NEVER;
     for (int i = 0; i < n; i++) {
         if (cases[i].kind_ == PIRN_CASE_DEFAULT_) {
+            *deadline = INT64_MIN;
             return i;
         }
+        if (cases[i].kind_ == PIRN_CASE_UNTIL_ && cases[i].until_ < *deadline) {
+            *deadline = cases[i].until_;
+            which = i;
+        }
     }
-    return -1;
-}
-
-/* With all channels locked, and none ready. */
-ALWAYS_INLINE int wait_for_one(struct visit v, struct select *s)
-{
-    struct waiter foreign;
-    s->waiter = waiter_of(v.mp, &foreign, s);
-    queue_all(s);
-    waiter_park(s->waiter, commit_select, s, s->locked ? WAIT_SELECT : WAIT_SELECT_NONE);
-    struct chan_op *op = at_load(&s->winner, RELAXED);
-    leave_all(s, op);
-    pirn_case *k = (pirn_case *)(void *)((char *)op - offsetof(pirn_case, op_));
-    if (!op->ok && op->sends) {
-        misuse("send on closed channel");
-    }
-    finish(k, op->ok);
-    return (int)(k - s->cases);
+    return which;
 }
 
 EXPORT int pirn_selectv(pirn_case *cases, int n)
 {
-    struct rand own, *r;
-    struct select s = {.cases = cases, .n = n};
+    int64_t deadline;
+    int other = last_resort(cases, n, &deadline);
+    struct chan_op few[SELECT_FEW];
+    struct select s = SELECT_INIT(cases, few, n, deadline);
     struct visit v = visit_begin();
-    r = rand_of(v.mp, &own);
-    int i, other = default_of(cases, n);
-    while ((i = pick(r, cases, n, false)) >= 0) {
-        if (try_case(&cases[i])) {
-            visit_end(v);
-            return i;
-        }
-    }
-    sort_channels(&s);
-    lock_all(&s);
-    while ((i = pick(r, cases, n, true)) >= 0 && !carry_out(&cases[i], locked_word(&cases[i]))) {
-    }
+    int i = select_try(v, &s);
     if (i >= 0) {
-        unlock_all_but(&s, cases[i].chan_); /* that one was unlocked with the operation */
-    } else if (other >= 0) {
-        unlock_all_but(&s, NULL);
-        i = other;
-    } else {
-        visit_must_wait(v, "pirn_select");
-        return wait_for_one(v, &s);
+        visit_end(v);
+        return i;
     }
-    visit_end(v);
+    if (other >= 0 && deadline <= now_ns()) {
+        select_unlock(&s);
+        visit_end(v);
+        return other;
+    }
+    if (!visit_can_wait(v)) {
+        select_unlock(&s);
+        visit_cant_wait("pirn_select");
+    }
+    if (unlikely(n > SELECT_FEW) && !(s.ops = malloc((size_t)n * sizeof *s.ops))) {
+        select_unlock(&s);
+        fatal("out of memory: a select of %d cases", n);
+    }
+    void *winner = select_wait(v, &s, n ? WAIT_SELECT : WAIT_SELECT_NONE);
+    i = winner == select_timer_of(&s) ? other : select_case_of(&s, winner);
+    if (s.ops != few) {
+        free(s.ops);
+    }
     return i;
+}
+
+/* --- one operation with a deadline ------------------------------------------------------------------- */
+
+/* What is complete wins over a context that is cancelled and a deadline that has passed. */
+static int do_until(pirn_case *op, int64_t deadline, const char *call)
+{
+    pirn_case cases[2] = {*op, {.kind_ = PIRN_CASE_RECV_}};
+    struct chan_op ops[2];
+    struct select s = SELECT_INIT(cases, ops, 2, deadline);
+    struct visit v = visit_begin();
+    struct pirn_ctx *ctx = ctx_of(v.mp);
+    cases[1].chan_ = ctx ? ctx_done(ctx) : NULL;
+    s.in_order = true;
+    int i = select_try(v, &s);
+    if (i >= 0) {
+        visit_end(v);
+    } else if (deadline <= now_ns()) {
+        select_unlock(&s);
+        visit_end(v);
+        return -ETIMEDOUT;
+    } else if (!visit_can_wait(v)) {
+        select_unlock(&s);
+        visit_cant_wait(call);
+    } else {
+        void *winner =
+            select_wait(v, &s, op->kind_ == PIRN_CASE_SEND_ ? WAIT_CHAN_SEND_UNTIL : WAIT_CHAN_RECV_UNTIL);
+        if (winner == select_timer_of(&s)) {
+            return -ETIMEDOUT;
+        }
+        i = select_case_of(&s, winner);
+    }
+    return i == 0 ? 0 : ctx_err(ctx);
+}
+
+EXPORT int pirn_chanv_send_until(pirn_chanv *c, const void *elem, pirn_ns deadline)
+{
+    pirn_case op = {
+        .kind_ = PIRN_CASE_SEND_, .chan_ = c, .elem_ = (void *)(uintptr_t)elem};
+    return do_until(&op, deadline, "pirn_chan_send_until");
+}
+
+EXPORT int pirn_chanv_recv_until(pirn_chanv *c, void *elem, pirn_ns deadline)
+{
+    bool ok = true;
+    pirn_case op = {.kind_ = PIRN_CASE_RECV_, .chan_ = c, .elem_ = elem, .ok_ = &ok};
+    int err = do_until(&op, deadline, "pirn_chan_recv_until");
+    return err ? err : ok ? 0 : -EPIPE;
 }

@@ -21,19 +21,21 @@ struct sem_op { /* of who waits, in its frame */
     int64_t n;
 };
 
-EXPORT void pirn_sem_init(pirn_sem *s, int64_t n)
+static void check_number(int64_t n)
 {
-    if (n < 0) {
+    if (unlikely(n < 0)) {
         misuse("semaphore: negative number of permits");
     }
+}
+
+EXPORT void pirn_sem_init(pirn_sem *s, int64_t n)
+{
+    check_number(n);
     *s = (pirn_sem){.n_ = n};
 }
 
 static bool take(pirn_sem *s, int64_t n)
 {
-    if (n < 0) {
-        misuse("semaphore: negative number of permits");
-    }
     if (s->waiters_ || s->n_ < n) {
         return false;
     }
@@ -45,6 +47,7 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
 {
     struct waiter foreign;
     struct sem_op op = {s, n};
+    check_number(n);
     struct visit v = visit_begin();
     uint64_t word = word_lock(word_of(&s->state_));
     if (take(s, n)) {
@@ -52,16 +55,17 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
         visit_end(v);
         return;
     }
-    visit_must_wait(v, "pirn_sem_acquire");
+    visit_must_wait(v, word_of(&s->state_), word, "pirn_sem_acquire");
     struct waiter *w = waiter_of(v.mp, &foreign, &op);
     waitq_put(&s->waiters_, w);
     struct unlock_to u = {word_of(&s->state_), word | WAITERS};
-    waiter_park(w, commit_unlock, &u, WAIT_SEM);
+    visit_park(v, w, commit_unlock, &u, WAIT_SEM);
 }
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
 {
     enter();
+    check_number(n);
     uint64_t word = word_lock(word_of(&s->state_));
     bool taken = take(s, n);
     word_unlock(word_of(&s->state_), word);
@@ -97,11 +101,16 @@ void sem_forget(struct waiter *w)
 
 EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
 {
+    int64_t sum;
+    check_number(n);
     struct visit v = visit_begin();
     uint64_t word = word_lock(word_of(&s->state_));
-    if (n < 0 || __builtin_add_overflow(s->n_, n, &s->n_)) {
+    if (__builtin_add_overflow(s->n_, n, &sum)) {
+        word_unlock(word_of(&s->state_), word);
+        visit_end(v);
         misuse("semaphore: released more than can be held");
     }
+    s->n_ = sum;
     struct waiter *first = serve(s);
     word_unlock(word_of(&s->state_), s->waiters_ ? word : word & ~WAITERS);
     if (first) {
@@ -125,7 +134,7 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
     struct waiter foreign;
     struct visit v = visit_begin();
     uint64_t word = word_lock(word_of(&b->state_));
-    if (++b->arrived_ >= b->n_) {
+    if (b->arrived_ + 1 >= b->n_) {
         struct waiter *first = waitq_take_all(&b->waiters_);
         b->arrived_ = 0;
         word_unlock(word_of(&b->state_), 0);
@@ -135,11 +144,12 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
         visit_end(v);
         return true;
     }
-    visit_must_wait(v, "pirn_barrier_wait");
+    visit_must_wait(v, word_of(&b->state_), word, "pirn_barrier_wait");
+    b->arrived_++;
     struct waiter *w = waiter_of(v.mp, &foreign, b);
     waitq_put(&b->waiters_, w);
     struct unlock_to u = {word_of(&b->state_), word};
-    waiter_park(w, commit_unlock, &u, WAIT_BARRIER);
+    visit_park(v, w, commit_unlock, &u, WAIT_BARRIER);
     return false;
 }
 

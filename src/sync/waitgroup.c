@@ -33,17 +33,18 @@ static int32_t count_of(uint64_t state)
     return (int32_t)(state >> 32);
 }
 
-/* The counter after adding n; panics where Go does. */
-static int32_t add_to(uint64_t state, int n)
+/* The counter after adding n; negative where Go panics. */
+static inline int32_t add_to(uint64_t state, int n)
 {
     int32_t sum;
-    if (__builtin_add_overflow(count_of(state), n, &sum)) {
-        misuse("sync: WaitGroup counter overflow");
-    }
-    if (sum < 0) {
-        misuse("sync: negative WaitGroup counter");
-    }
-    return sum;
+    return unlikely(__builtin_add_overflow(count_of(state), n, &sum)) ? -1 : sum;
+}
+
+/* Such a sum; nothing is locked. */
+static NOINLINE _Noreturn void bad_sum(struct visit v, int n)
+{
+    visit_end(v);
+    misuse(n > 0 ? "sync: WaitGroup counter overflow" : "sync: negative WaitGroup counter");
 }
 
 static uint64_t with_count(uint64_t state, int32_t count)
@@ -52,11 +53,15 @@ static uint64_t with_count(uint64_t state, int32_t count)
 }
 
 /* Adds under the lock. Returns the waiters that are to be made ready: *wg may be gone then. */
-static struct waiter *add_locked(pirn_wg *wg, int n)
+static struct waiter *add_locked(struct visit v, pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = word_lock(state);
     int32_t sum = add_to(s, n);
+    if (unlikely(sum < 0)) {
+        word_unlock(state, s);
+        bad_sum(v, n);
+    }
     if (sum > 0 || !(s & WAITERS)) {
         word_unlock(state, with_count(s, sum));
         return NULL;
@@ -66,14 +71,17 @@ static struct waiter *add_locked(pirn_wg *wg, int n)
     return first;
 }
 
-static inline struct waiter *add(pirn_wg *wg, int n)
+static inline struct waiter *add(struct visit v, pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = at_load(state, RELAXED);
     for (;;) {
         int32_t sum = add_to(s, n);
+        if (unlikely(sum < 0)) {
+            bad_sum(v, n);
+        }
         if (unlikely((s & WORD_LOCK_BITS) || (sum == 0 && (s & WAITERS)))) {
-            return add_locked(wg, n);
+            return add_locked(v, wg, n);
         }
         if (likely(at_cas(state, &s, with_count(s, sum), RELEASE, RELAXED))) { /* [G1] */
             return NULL;
@@ -84,7 +92,7 @@ static inline struct waiter *add(pirn_wg *wg, int n)
 EXPORT void pirn_wg_add(pirn_wg *wg, int n)
 {
     struct visit v = visit_begin();
-    struct waiter *first = add(wg, n);
+    struct waiter *first = add(v, wg, n);
     if (first) {
         waiter_ready_list(first);
     }
@@ -99,7 +107,7 @@ EXPORT void pirn_wg_done(pirn_wg *wg)
 /* For a goroutine at its end: the waiters, which it must make ready. */
 struct waiter *wg_done_at_end(pirn_wg *wg)
 {
-    return add(wg, -1);
+    return add((struct visit){.mp = getm()}, wg, -1);
 }
 
 /* The runtime has ended: the goroutines among the waiters are gone, foreign threads stay. */
@@ -122,27 +130,24 @@ void wg_forget_goroutines(pirn_wg *wg)
 
 EXPORT void pirn_wg_wait(pirn_wg *wg)
 {
-    struct m *mp = enter();
     at_u64 *state = state_of(wg);
-    if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
-        return;
-    }
     struct waiter foreign;
-    if (unlikely(!mp) && !foreign_enter()) {
-        misuse("pirn_wg_wait would block, and no runtime runs");
+    struct visit v = visit_begin();
+    if (count_of(at_load(state, ACQUIRE)) == 0) { /* [G1] */
+        visit_end(v);
+        return;
     }
     uint64_t s = word_lock(state);
     if (count_of(s) == 0) {
         word_unlock(state, s);
-        if (!mp) {
-            foreign_leave();
-        }
+        visit_end(v);
         return;
     }
-    struct waiter *w = waiter_of(mp, &foreign, wg);
+    visit_must_wait(v, state, s, "pirn_wg_wait");
+    struct waiter *w = waiter_of(v.mp, &foreign, wg);
     waitq_put(&wg->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
-    waiter_park(w, commit_unlock, &u, WAIT_WG);
+    visit_park(v, w, commit_unlock, &u, WAIT_WG);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");
     }

@@ -22,8 +22,20 @@ static inline bool commit_unlock(struct g *gp, void *arg)
     return true;
 }
 
-/* mutex.c */
-void mutex_unlock_visiting(struct pirn_mutex *m);
+/* An object's lock is held, and the caller must wait. */
+static inline void visit_must_wait(struct visit v, at_u64 *word, uint64_t value, const char *call)
+{
+    if (unlikely(!visit_can_wait(v))) {
+        word_unlock(word, value);
+        visit_cant_wait(call);
+    }
+}
+
+void mutex_lock_again(struct pirn_mutex *m); /* by a call that has waited */
+/* mutex.c. For a caller that is inside a visit, and may hold another object's lock: false if the
+ * mutex is not locked, which is to be reported when neither is so any more. */
+bool mutex_unlock_visiting(struct pirn_mutex *m);
+_Noreturn void mutex_not_locked(void);
 
 /* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
  * ready. Others that may go on because of that are made ready. */
@@ -32,6 +44,7 @@ void select_forget(struct waiter *w);
 void mutex_forget(struct waiter *w);
 void rwmutex_forget(struct waiter *w);
 void cond_forget(struct waiter *w);
+void cond_until_forget(struct waiter *w);
 void sem_forget(struct waiter *w);
 void barrier_forget(struct waiter *w);
 void wg_forget_goroutines(struct pirn_wg *wg);
@@ -39,9 +52,13 @@ void wg_forget_goroutines(struct pirn_wg *wg);
 static inline void waitq_put(void **q, struct waiter *w)
 {
     struct waiter *last = *q;
-    w->next = last ? last->next : w;
     if (last) {
+        w->prev = last;
+        w->next = last->next;
+        last->next->prev = w;
         last->next = w;
+    } else {
+        w->prev = w->next = w;
     }
     *q = w;
 }
@@ -59,16 +76,28 @@ static inline struct waiter *waitq_first(void **q)
     return last ? last->next : NULL;
 }
 
-static inline struct waiter *waitq_take(void **q)
+/* Takes out the one, wherever it is; false: it is not there. */
+static inline bool waitq_remove(void **q, struct waiter *w)
 {
-    struct waiter *last = *q, *first = last ? last->next : NULL;
-    if (first == last) {
+    if (!w->next) {
+        return false;
+    }
+    if (w->next == w) {
         *q = NULL;
     } else {
-        last->next = first->next;
+        w->prev->next = w->next;
+        w->next->prev = w->prev;
+        *q = *q == w ? w->prev : *q;
     }
+    w->next = NULL;
+    return true;
+}
+
+static inline struct waiter *waitq_take(void **q)
+{
+    struct waiter *first = waitq_first(q);
     if (first) {
-        first->next = NULL;
+        waitq_remove(q, first);
     }
     return first;
 }
@@ -76,33 +105,12 @@ static inline struct waiter *waitq_take(void **q)
 /* All, as a list. */
 static inline struct waiter *waitq_take_all(void **q)
 {
-    struct waiter *last = *q, *first = last ? last->next : NULL;
+    struct waiter *last = *q, *first = waitq_first(q);
     if (last) {
         last->next = NULL;
     }
     *q = NULL;
     return first;
-}
-
-/* Takes out the one, wherever it is; false: it is not there. */
-static inline bool waitq_remove(void **q, struct waiter *w)
-{
-    struct waiter *last = *q, *before = last;
-    if (!last) {
-        return false;
-    }
-    do {
-        if (before->next == w) {
-            before->next = w->next;
-            if (w == last) {
-                *q = before == w ? NULL : before;
-            }
-            w->next = NULL;
-            return true;
-        }
-        before = before->next;
-    } while (before != last);
-    return false;
 }
 
 #endif

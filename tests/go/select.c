@@ -298,6 +298,36 @@ TEST_RUN_ATTR(losers_are_freed, PROCS)
     }
 }
 
+/* --- the macros -------------------------------------------------------------------------------------------- */
+
+static int calls;
+
+static pirn_chan(int) count_call(pirn_chan(int) c)
+{
+    calls++;
+    return c;
+}
+
+/* Each argument is mentioned several times, and evaluated once. */
+TEST_RUN(arguments_are_evaluated_once)
+{
+    int v[4] = {0}, *p = v, n = 0;
+    pirn_chan(int) c = pirn_chan_make(int, 8);
+    pirn_chan_send(count_call(c), ++n);
+    CHECK_EQ(pirn_chan_try_send(count_call(c), ++n), 1);
+    CHECK_EQ(pirn_select(PIRN_SEND(count_call(c), ++n)), 0);
+    CHECK_EQ(pirn_select(PIRN_RECV(count_call(c), p++)), 0);
+    CHECK(pirn_chan_recv(count_call(c), p++));
+    CHECK_EQ(pirn_chan_get(count_call(c)), 3);
+    CHECK_EQ(pirn_chan_try_recv(count_call(c), p++), 0);
+    CHECK_EQ(pirn_chan_len(count_call(c)) + pirn_chan_cap(count_call(c)), 8);
+    CHECK_EQ(calls, 9);
+    CHECK_EQ(n, 3);
+    CHECK_EQ(p - v, 3);
+    CHECK_EQ(v[0] * 10 + v[1], 12);
+    pirn_chan_release(c);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 #define MANY (TEST_TSAN ? 5000 : 100000)

@@ -31,7 +31,7 @@ pirn_go_args_:
         .size   pirn_go_args_, . - pirn_go_args_
 
 /*
- * void go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags):
+ * uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags):
  * calls fn with them. A variadic fn takes them in the same registers.
  */
         .globl  go_call_args

@@ -34,7 +34,7 @@ pirn_go_args_:
         .size   pirn_go_args_, . - pirn_go_args_
 
 /*
- * void go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags):
+ * uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags):
  * calls fn with them. al is what a variadic fn asks for: no fewer than the vector
  * registers in use.
  */

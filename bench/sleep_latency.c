@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* One goroutine sleeps 1 ms n times: how late it wakes (ns), p50 and p99. */
+#include "bench.h"
+
+static int compare(const void *a, const void *b)
+{
+    pirn_ns x = *(const pirn_ns *)a, y = *(const pirn_ns *)b;
+    return (x > y) - (x < y);
+}
+
+static int run(void *arg)
+{
+    (void)arg;
+    int n = bench_int("N", 3000);
+    pirn_ns *late = calloc((size_t)n, sizeof *late);
+    if (!late) {
+        fprintf(stderr, "out of memory\n");
+        return 1;
+    }
+    for (int i = 0; i < n; i++) {
+        pirn_ns t0 = pirn_now();
+        pirn_sleep(PIRN_MS);
+        late[i] = pirn_now() - t0 - PIRN_MS;
+    }
+    qsort(late, (size_t)n, sizeof *late, compare);
+    bench_value("sleep_late_p50", (double)late[n / 2]);
+    bench_value("sleep_late_p99", (double)late[n * 99 / 100]);
+    free(late);
+    return 0;
+}
+
+int main(void)
+{
+    return bench_main(run);
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups: goroutines that end together.
+ *
+ * word_: a word lock of everything else. running_ counts those that were let in and have not ended; one
+ * that is let in as another ends takes over its place. A group has a context of its own, current in its
+ * goroutines: the first error cancels it.
+ *
+ * The waiter is a select of the group's end (its own word lock) and of its own context, which cancels
+ * the group; after that it waits for the group alone: nothing is left behind [R3].
+ *
+ * The last goroutine frees the lock, and then makes the waiter ready: from then on *g may be gone.
+ */
+#include "ctx/ctx.h"
+#include "sync/select.h"
+
+#define LIMITED 1u
+
+static at_u64 *word_of(pirn_group *g)
+{
+    return (at_u64 *)(void *)&g->word_;
+}
+
+EXPORT void pirn_group_init(pirn_group *g, pirn_ctx *parent)
+{
+    *g = (pirn_group){.ctx_ = pirn_ctx_with_cancel(parent ? parent : pirn_ctx_current())};
+}
+
+EXPORT pirn_ctx *pirn_group_ctx(pirn_group *g)
+{
+    return g->ctx_;
+}
+
+EXPORT void pirn_group_cancel(pirn_group *g)
+{
+    pirn_ctx_cancel(g->ctx_, 0);
+}
+
+EXPORT void pirn_group_set_limit(pirn_group *g, int n)
+{
+    uint64_t word = word_lock(word_of(g));
+    int64_t running = g->running_;
+    if (running == 0) {
+        g->limit_ = n;
+        g->flags_ = n < 0 ? 0 : LIMITED;
+    }
+    word_unlock(word_of(g), word);
+    if (running) {
+        misuse("group: modify limit while %ld goroutines in the group are still active",
+               (long)running);
+    }
+}
+
+static bool has_room(const pirn_group *g)
+{
+    return !(g->flags_ & LIMITED) || g->running_ < g->limit_;
+}
+
+EXPORT bool pirn_group_try_begin_(pirn_group *g)
+{
+    enter();
+    uint64_t word = word_lock(word_of(g));
+    bool room = has_room(g);
+    g->running_ += room;
+    word_unlock(word_of(g), word);
+    return room;
+}
+
+EXPORT void pirn_group_begin_(pirn_group *g)
+{
+    struct waiter foreign;
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(word_of(g));
+    if (has_room(g)) {
+        g->running_++;
+        word_unlock(word_of(g), word);
+        visit_end(v);
+        return;
+    }
+    visit_must_wait(v, word_of(g), word, "pirn_group_go");
+    struct waiter *w = waiter_of(v.mp, &foreign, g);
+    waitq_put(&g->queue_, w);
+    struct unlock_to u = {word_of(g), word};
+    visit_park(v, w, commit_unlock, &u, WAIT_GROUP_ROOM);
+}
+
+/* The first error counts, and ends the others. */
+static void fail(pirn_group *g, int err)
+{
+    uint64_t word = word_lock(word_of(g));
+    bool first = !g->err_;
+    g->err_ = first ? err : g->err_;
+    word_unlock(word_of(g), word);
+    if (first) {
+        ctx_cancel(g->ctx_, -ECANCELED, err < 0 ? err : -ECANCELED);
+    }
+}
+
+/* Under the lock: the waiter, unless its context has woken it. */
+static struct waiter *take_waiter(pirn_group *g)
+{
+    struct waiter *w = g->waiters_;
+    g->waiters_ = NULL;
+    return w && select_claim_also(w->object) ? w : NULL;
+}
+
+/* For a goroutine at its end: who is to be made ready. */
+struct waiter *group_done_at_end(pirn_group *g, int result)
+{
+    if (result) {
+        fail(g, result);
+    }
+    uint64_t word = word_lock(word_of(g));
+    struct waiter *w = waitq_take(&g->queue_);
+    if (!w && --g->running_ == 0) {
+        w = take_waiter(g);
+    }
+    word_unlock(word_of(g), word);
+    return w;
+}
+
+/* Until all have ended, or, if ctx is given, it is cancelled. True: all have ended. */
+static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
+{
+    pirn_case done = {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL};
+    struct chan_op op;
+    struct select s = SELECT_INIT(&done, &op, 1, PIRN_NEVER);
+    struct visit v = again ? visit_again() : visit_begin();
+    uint64_t word = word_lock(word_of(g));
+    if (g->running_ == 0) {
+        word_unlock(word_of(g), word);
+        visit_end(v);
+        return true;
+    }
+    if (g->waiters_) {
+        word_unlock(word_of(g), word);
+        misuse("group: is waited for already");
+    }
+    if (select_try(v, &s) >= 0) {
+        word_unlock(word_of(g), word);
+        visit_end(v);
+        return false;
+    }
+    if (!visit_can_wait(v)) {
+        select_unlock(&s);
+        word_unlock(word_of(g), word);
+        visit_cant_wait("pirn_group_wait");
+    }
+    s.also = (struct unlock_to){word_of(g), word};
+    g->waiters_ = select_waiter(v, &s);
+    if (select_wait(v, &s, WAIT_GROUP) == select_also_of(&s)) {
+        return true;
+    }
+    word = word_lock(word_of(g));
+    g->waiters_ = NULL;
+    bool ended = g->running_ == 0;
+    word_unlock(word_of(g), word);
+    return ended;
+}
+
+EXPORT int pirn_group_wait(pirn_group *g)
+{
+    struct pirn_ctx *ctx = ctx_of(enter());
+    if (!wait_for_end(g, ctx, false)) {
+        struct visit v = visit_again();
+        ctx_cancel(g->ctx_, ctx_err(ctx), ctx_err(ctx));
+        visit_end(v);
+        while (!wait_for_end(g, NULL, true)) {
+        }
+    }
+    pirn_ctx *own = g->ctx_;
+    g->ctx_ = NULL;
+    pirn_ctx_cancel(own, 0);
+    pirn_ctx_release(own);
+    return g->err_;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sleep. The timer lies in the frame of the call; the commit action puts it into the heap, so it can't
+ * fire before the goroutine has left its stack. In a context that can be cancelled it is a select.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "ctx/ctx.h"
+#include "sync/select.h"
+
+struct sleeper {
+    struct timer timer; /* first */
+    struct waiter *waiter;
+    int64_t when;
+};
+
+static struct waiter *wake_up(struct timer *t)
+{
+    return ((struct sleeper *)(void *)t)->waiter;
+}
+
+static const struct timer_kind sleeper_timer = {.fire = wake_up};
+
+static bool commit_sleep(struct g *gp, void *arg)
+{
+    (void)gp;
+    struct sleeper *s = arg;
+    timer_set(&s->timer, s->when, 0); /* NEVER: not at all */
+    return true;
+}
+
+/* A thread that pirn did not make needs no help. */
+static void sleep_thread(int64_t when)
+{
+    struct timespec ts = {.tv_sec = when / PIRN_SEC, .tv_nsec = when % PIRN_SEC};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL) == EINTR) {
+    }
+}
+
+static int sleep_in(struct visit v, struct pirn_ctx *ctx, int64_t when)
+{
+    pirn_case done = {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx_done(ctx)};
+    struct chan_op op;
+    struct select s = SELECT_INIT(&done, &op, 1, when);
+    if (select_try(v, &s) >= 0) {
+        return ctx_err(ctx);
+    }
+    if (when <= now_ns()) {
+        select_unlock(&s);
+        return 0;
+    }
+    return select_wait(v, &s, WAIT_SLEEP_CTX) == select_timer_of(&s) ? 0 : ctx_err(ctx);
+}
+
+EXPORT int pirn_sleep_until(pirn_ns when)
+{
+    struct m *mp = enter();
+    if (unlikely(!mp)) {
+        if (when > now_ns()) {
+            sleep_thread(when);
+        }
+        return 0;
+    }
+    struct pirn_ctx *ctx = ctx_of(mp);
+    if (unlikely(ctx)) {
+        return sleep_in((struct visit){.mp = mp}, ctx, when);
+    }
+    if (when > now_ns()) {
+        struct sleeper s = {.timer = {.kind = &sleeper_timer}, .when = when};
+        s.waiter = waiter_of(mp, NULL, &s);
+        park(commit_sleep, &s, WAIT_SLEEP);
+    }
+    return 0;
+}
+
+EXPORT int pirn_sleep(pirn_ns ns)
+{
+    return pirn_sleep_until(ns > 0 ? pirn_deadline(ns) : 0);
+}

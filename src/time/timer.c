@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Timers and tickers of the program's; sched/timers.c has the heaps.
+ *
+ * One that calls a function counts the calls that are under way from the moment at which it fires, so
+ * that stop_wait and free can wait for them. References: the program's, and one for each such call.
+ *
+ * One that sends has a channel with room for one, which looks unbuffered. The channel owns the timer;
+ * what the program holds is a reference to the channel. Go 1.23's promise, that nothing old is received
+ * after stop or reset: both are done under the channel's lock, empty it, and raise the timer's
+ * generation, so that a firing that is on its way to the channel finds itself out of date.
+ *
+ * Locks: the channel's, then the heap's. So a timer fires in two steps: begin, under the heap's lock,
+ * and act, under the channel's.
+ */
+#include "time/timer.h"
+
+#include <stdlib.h>
+
+/* --- functions -------------------------------------------------------------------------------------- */
+
+struct call { /* of a goroutine that runs fn, in its frame */
+    struct at_end at_end; /* first */
+    struct call *next;
+    struct pirn_timer *timer;
+    uint64_t id;
+};
+
+static void drop(struct pirn_timer *t)
+{
+    if (at_add(&t->refs, (uint32_t)-1, ACQ_REL) == 1) {
+        if (t->ctx) {
+            ctx_unref(t->ctx);
+        }
+        free(t);
+    }
+}
+
+static void end_call(struct at_end *e)
+{
+    struct call *c = (struct call *)(void *)e;
+    struct pirn_timer *t = c->timer;
+    struct visit v = visit_again();
+    word_lock(&t->word);
+    struct call **at = &t->running;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+    at_add(&t->calls, (uint32_t)-1, RELAXED);
+    struct waiter *first = waitq_take_all(&t->waiters);
+    word_unlock(&t->word, 0);
+    if (first) {
+        waiter_ready_list(first);
+    }
+    visit_end(v);
+    drop(t);
+}
+
+static void run_call(void *arg)
+{
+    struct pirn_timer *t = arg;
+    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = pirn_id()};
+    word_lock(&t->word);
+    c.next = t->running;
+    t->running = &c;
+    word_unlock(&t->word, 0);
+    g_at_end(&c.at_end);
+    t->fn(t->arg);
+    g_at_end_run(&c.at_end);
+}
+
+static uint64_t begin_call(struct timer *timer)
+{
+    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    at_add(&t->refs, 1, RELAXED);
+    at_add(&t->calls, 1, RELAXED);
+    return 0;
+}
+
+static void spawn_call(struct timer *timer, uint64_t begun)
+{
+    struct gstart start = {.fn = (void (*)(void))run_call, .slot = {(uintptr_t)timer}};
+    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    (void)begun;
+    int err = spawn_by_runtime(&start, "timer\0pirn_after_func");
+    if (err == -ENOMEM) {
+        fatal("out of memory: cannot make the goroutine of a timer");
+    }
+    if (err) { /* no runtime runs: nobody could call it */
+        at_add(&t->calls, (uint32_t)-1, RELAXED);
+        drop(t);
+    }
+}
+
+static const struct timer_kind func_timer = {.begin = begin_call, .act = spawn_call};
+
+void timer_call(struct pirn_timer *t)
+{
+    spawn_call(&t->timer, begin_call(&t->timer));
+}
+
+static struct pirn_timer *timer_make(const struct timer_kind *kind)
+{
+    struct pirn_timer *t = calloc(1, sizeof *t);
+    if (!t) {
+        fatal("out of memory: cannot make a timer");
+    }
+    t->timer.kind = kind;
+    at_store(&t->refs, 1, RELAXED);
+    return t;
+}
+
+struct pirn_timer *timer_of_func(void (*fn)(void *), void *arg)
+{
+    if (!fn) {
+        misuse("go of nil func value");
+    }
+    struct pirn_timer *t = timer_make(&func_timer);
+    t->fn = fn;
+    t->arg = arg;
+    return t;
+}
+
+/* Those of this goroutine itself don't count. */
+static bool others_run_locked(const struct pirn_timer *t, uint64_t me)
+{
+    uint32_t n = at_load(&t->calls, RELAXED);
+    for (const struct call *c = t->running; c; c = c->next) {
+        n -= me && c->id == me;
+    }
+    return n > 0;
+}
+
+static void wait_for_calls(struct pirn_timer *t)
+{
+    struct visit v = visit_begin();
+    uint64_t me = v.mp ? v.mp->curg->id : 0;
+    for (;;) {
+        struct waiter foreign;
+        uint64_t word = word_lock(&t->word);
+        if (!others_run_locked(t, me)) {
+            word_unlock(&t->word, word);
+            visit_end(v);
+            return;
+        }
+        if (!visit_can_wait(v)) { /* without a runtime none of them runs */
+            word_unlock(&t->word, word);
+            visit_end(v);
+            return;
+        }
+        struct waiter *w = waiter_of(v.mp, &foreign, t);
+        waitq_put(&t->waiters, w);
+        struct unlock_to u = {&t->word, word};
+        visit_park(v, w, commit_unlock, &u, WAIT_TIMER);
+        v = visit_again();
+    }
+}
+
+/* --- channels --------------------------------------------------------------------------------------- */
+
+static uint64_t begin_send(struct timer *timer)
+{
+    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    at_add(&t->sending, 1, RELAXED);
+    return at_load(&t->timer.generation, RELAXED);
+}
+
+static void send_time(struct timer *timer, uint64_t generation)
+{
+    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    pirn_chanv *c = t->chan;
+    pirn_ns now = now_ns();
+    uint64_t word = word_lock(&c->word);
+    at_add(&t->sending, (uint32_t)-1, RELAXED);
+    if (at_load(&t->timer.generation, RELAXED) != generation || c->dead || (word & CHAN_CLOSED)
+        || !chan_send_locked(c, word, &now)) {
+        chan_unlock_or_free(c); /* nobody wants it, or the one before was not received */
+    }
+}
+
+static const struct timer_kind chan_timer = {.begin = begin_send, .act = send_time};
+
+void timer_chan_look(struct pirn_timer *t)
+{
+    timer_fire_if_due(&t->timer);
+}
+
+bool timer_chan_end_locked(struct pirn_timer *t)
+{
+    timer_stop(&t->timer);
+    return at_load(&t->sending, RELAXED) == 0;
+}
+
+void timer_chan_free(struct pirn_timer *t)
+{
+    free(t);
+}
+
+/* Stops or sets it. Whether something was still to come, or to be received. */
+static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
+{
+    pirn_chanv *c = t->chan;
+    struct visit v = visit_begin();
+    uint64_t word = word_lock(&c->word);
+    bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period;
+    was |= timer_set(&t->timer, when, period);
+    was |= chan_count(word) > 0;
+    word_unlock(&c->word, chan_empty_locked(c, word));
+    visit_end(v);
+    return was;
+}
+
+static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
+{
+    struct pirn_timer *t = timer_make(&chan_timer);
+    struct visit v = visit_begin();
+    t->chan = pirn_chanv_make(sizeof(pirn_ns), 1);
+    chan_set_timer(t->chan, t);
+    if (v.mp || v.entered) {
+        timer_set(&t->timer, pirn_deadline(ns), period);
+    }
+    visit_end(v);
+    if (!v.mp && !v.entered) {
+        misuse("a timer is set, and no runtime runs");
+    }
+    return t;
+}
+
+/* --- calls ------------------------------------------------------------------------------------------ */
+
+EXPORT pirn_timer *pirn_after_func(pirn_ns ns, void (*fn)(void *), void *arg)
+{
+    struct pirn_timer *t = timer_of_func(fn, arg);
+    pirn_timer_reset(t, ns);
+    return t;
+}
+
+EXPORT pirn_timer *pirn_timer_new(pirn_ns ns)
+{
+    return chan_timer_make(ns, 0);
+}
+
+EXPORT pirn_chanv *pirn_timer_chanv(pirn_timer *t)
+{
+    return t->chan;
+}
+
+EXPORT bool pirn_timer_stop(pirn_timer *t)
+{
+    if (t->chan) {
+        return set_chan_timer(t, PIRN_NEVER, 0);
+    }
+    struct visit v = visit_begin();
+    bool was = t->ctx ? ctx_unwatch(t) : timer_stop(&t->timer);
+    visit_end(v);
+    return was;
+}
+
+EXPORT bool pirn_timer_stop_wait(pirn_timer *t)
+{
+    bool was = pirn_timer_stop(t);
+    if (!t->chan) {
+        wait_for_calls(t);
+    }
+    return was;
+}
+
+EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
+{
+    if (t->ctx) {
+        misuse("timer: reset of one that waits for a context");
+    }
+    if (t->chan) {
+        return set_chan_timer(t, pirn_deadline(ns), 0);
+    }
+    struct visit v = visit_begin();
+    if (!v.mp && !v.entered) {
+        visit_end(v);
+        misuse("a timer is set, and no runtime runs");
+    }
+    bool was = timer_set(&t->timer, pirn_deadline(ns), 0);
+    visit_end(v);
+    return was;
+}
+
+EXPORT void pirn_timer_free(pirn_timer *t)
+{
+    if (!t) {
+        return;
+    }
+    pirn_timer_stop_wait(t);
+    if (t->chan) {
+        pirn_chanv_release(t->chan);
+    } else {
+        drop(t);
+    }
+}
+
+EXPORT pirn_chanv *pirn_afterv(pirn_ns ns)
+{
+    return chan_timer_make(ns, 0)->chan;
+}
+
+static struct pirn_timer *timer_of(pirn_ticker *t)
+{
+    return (struct pirn_timer *)(void *)t;
+}
+
+EXPORT pirn_ticker *pirn_ticker_new(pirn_ns ns)
+{
+    if (ns <= 0) {
+        misuse("non-positive interval for NewTicker");
+    }
+    return (pirn_ticker *)(void *)chan_timer_make(ns, ns);
+}
+
+EXPORT pirn_chanv *pirn_ticker_chanv(pirn_ticker *t)
+{
+    return timer_of(t)->chan;
+}
+
+EXPORT void pirn_ticker_reset(pirn_ticker *t, pirn_ns ns)
+{
+    if (ns <= 0) {
+        misuse("non-positive interval for Ticker.Reset");
+    }
+    set_chan_timer(timer_of(t), pirn_deadline(ns), ns);
+}
+
+EXPORT void pirn_ticker_stop(pirn_ticker *t)
+{
+    set_chan_timer(timer_of(t), PIRN_NEVER, 0);
+}
+
+EXPORT void pirn_ticker_free(pirn_ticker *t)
+{
+    pirn_timer_free((pirn_timer *)(void *)t);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: subscripted value
+#include <pirn.h>
+
+void test(int *c);
+void test(int *c)
+{
+    (void)pirn_chan_len(c); // line-of-error
+}

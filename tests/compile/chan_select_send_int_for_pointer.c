@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+// The pragma: it must not compile without -Werror either.
+// expect-error-gcc: makes pointer from integer
+// expect-error-clang: incompatible integer to pointer
+#include <pirn.h>
+
+#pragma GCC diagnostic ignored "-Wint-conversion"
+
+void test(pirn_chan(int *) c);
+void test(pirn_chan(int *) c)
+{
+    (void)pirn_select(PIRN_SEND(c, 1), PIRN_DEFAULT); // line-of-error
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+// The pragma: it must not compile without -Werror either.
+// expect-error: incompatible pointer type
+#include <pirn.h>
+
+#pragma GCC diagnostic ignored "-Wincompatible-pointer-types"
+
+void test(pirn_chan(int *) c, long *p);
+void test(pirn_chan(int *) c, long *p)
+{
+    (void)pirn_select(PIRN_SEND(c, p), PIRN_DEFAULT); // line-of-error
+}

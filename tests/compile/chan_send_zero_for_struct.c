@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error-gcc: invalid initializer
+// expect-error-clang: incompatible type .int.
+#include <pirn.h>
+
+struct point {
+    int x, y;
+};
+
+void test(pirn_chan(struct point) c);
+void test(pirn_chan(struct point) c)
+{
+    pirn_chan_send(c, 0); // line-of-error
+}

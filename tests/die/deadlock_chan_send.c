@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expect-exit: 2
+ * expect-first-line: fatal error: all goroutines are asleep - deadlock!
+ * expect-stderr-regex: ^goroutine 1 \[chan send(, \d+ .*)?\] main:$
+ * procs: 1,4
+ * timeout: 10
+ */
+#include <pirn.h>
+
+static int start(void *arg)
+{
+    (void)arg;
+    pirn_chan(int) c = pirn_chan_make(int, 1);
+    pirn_chan_send(c, 1);
+    pirn_chan_send(c, 2);
+    return 0;
+}
+
+int main(void)
+{
+    return pirn_run(start, NULL);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expect-exit: 2
+ * expect-first-line: panic: close of closed channel
+ * expect-stderr-regex: \A.*\nlast word\n
+ * timeout: 10
+ */
+#include "last_word.h"
+
+static pirn_chan(int) c;
+
+static void last_word(const char *message)
+{
+    (void)message;
+    say_last(pirn_chan_try_recv(c, NULL) == -1);
+}
+
+static void mistake(void)
+{
+    c = pirn_chan_make(int, 1);
+    pirn_chan_close(c);
+    pirn_chan_close(c);
+}
+
+int main(void)
+{
+    return late(last_word, mistake);
+}

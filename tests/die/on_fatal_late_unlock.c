@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expect-exit: 2
+ * expect-first-line: fatal error: sync: unlock of unlocked mutex
+ * expect-stderr-regex: \A.*\nlast word\n
+ * timeout: 10
+ */
+#include "last_word.h"
+
+static pirn_mutex m;
+static pirn_wg wg;
+
+static void last_word(const char *message)
+{
+    (void)message;
+    pirn_wg_add(&wg, 1);
+    say_last(pirn_mutex_try_lock(&m));
+}
+
+static void mistake(void)
+{
+    pirn_mutex_unlock(&m);
+}
+
+int main(void)
+{
+    return late(last_word, mistake);
+}

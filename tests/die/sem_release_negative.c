@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expect-exit: 2
+ * expect-first-line: panic: semaphore: negative number of permits
+ * expect-stderr-regex: ^goroutine 1 \[running\] main:$
+ */
+#include <pirn.h>
+
+static int start(void *arg)
+{
+    (void)arg;
+    pirn_sem s = PIRN_SEM_INIT(1);
+    pirn_sem_release(&s, -1);
+    return 0;
+}
+
+int main(void)
+{
+    return pirn_run(start, NULL);
+}
