@@ -2,7 +2,7 @@
 /*
  * The same operation said in every way: plain, trying, in selects of one and more cases, with and
  * without a default, for elements of several sizes (conformance 10, 14, 16, 17, 19, 20, 26, 29 to 31,
- * 35). What must panic is in misuse.c.
+ * 35). What must panic is in chan_misuse.c.
  *
  * Order of evaluation: C leaves the order of initialisers open, so only "each once" is asked for.
  */
