@@ -579,6 +579,8 @@ static int use_them(void *arg)
 {
     (void)arg;
     pirn_wg wg = {0};
+    pirn_mutex_try_lock(&left.mutex); /* one that was stopped between lock and unlock has it */
+    pirn_mutex_unlock(&left.mutex);
     pirn_mutex_lock(&left.mutex);
     pirn_mutex_unlock(&left.mutex);
     CHECK_EQ(pirn_chan_try_send(left.never, 1), 0);
