@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Select, as Go's tests want it: the section "Select" of the conformance list. */
+#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -190,7 +191,7 @@ TEST_RUN(many_cases)
 }
 
 #define CHANS 4
-#define TIMES (TEST_TSAN ? 500 : 5000)
+#define TIMES (TEST_TSAN ? 500 : TEST_ASAN ? 5000 : 100000)
 static pirn_chan(int) stress[CHANS];
 
 static void sends_to(int which)
@@ -325,4 +326,91 @@ TEST_RUN(arguments_are_evaluated_once)
     CHECK_EQ(p - v, 3);
     CHECK_EQ(v[0] * 10 + v[1], 12);
     pirn_chan_release(c);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+#define MANY (TEST_TSAN ? 5000 : 100000)
+#define FLAT (64 * 1024) /* for threads and the like; a record for each would be more than 1 MB */
+
+static size_t in_use(void)
+{
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+static void select_to(pirn_chan(int) c, pirn_chan(int) never, int n)
+{
+    for (int i = 0; i < n; i++)
+        CHECK_EQ(pirn_select(PIRN_RECV(never, NULL), PIRN_SEND(c, i)), 1);
+}
+
+static void select_from(pirn_chan(int) c, pirn_chan(int) never, int n)
+{
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, select_to, c, never, n);
+    for (int i = 0; i < n; i++) {
+        int v;
+        CHECK_EQ(pirn_select(PIRN_RECV(c, &v), PIRN_RECV(never, &v)), 0);
+        CHECK_EQ(v, i);
+    }
+    pirn_wg_wait(&wg);
+}
+
+/* Selects that wait leave nothing behind. */
+TEST_RUN_ATTR(no_memory_for_selects, PROCS, .timeout = 60)
+{
+    pirn_chan(int) c = pirn_chan_make(int, 0), never = pirn_chan_make(int, 0);
+    select_from(c, never, MANY / 10);
+    size_t before = in_use();
+    select_from(c, never, MANY);
+    CHECK_LE(in_use(), before + FLAT);
+    pirn_chan_release(c);
+    pirn_chan_release(never);
+}
+
+static struct {
+    pirn_mutex m;
+    pirn_cond c;
+    bool set;
+} gate;
+
+static void open_gate_and_send(pirn_chan(int) c, int n)
+{
+    for (int i = 0; i < n; i++) {
+        pirn_mutex_lock(&gate.m);
+        gate.set = true;
+        pirn_cond_signal(&gate.c);
+        pirn_mutex_unlock(&gate.m);
+        pirn_chan_send(c, i);
+    }
+}
+
+static void wait_and_select(pirn_chan(int) c, pirn_chan(int) never, int n)
+{
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, open_gate_and_send, c, n);
+    for (int i = 0; i < n; i++) {
+        pirn_mutex_lock(&gate.m);
+        while (!gate.set)
+            pirn_cond_wait(&gate.c, &gate.m);
+        gate.set = false;
+        pirn_mutex_unlock(&gate.m);
+        int v = -1;
+        CHECK_EQ(pirn_select(PIRN_RECV(never, NULL), PIRN_RECV(c, &v)), 1);
+        CHECK_EQ(v, i);
+    }
+    pirn_wg_wait(&wg);
+}
+
+/* Nor if each waits for a condition in between. */
+TEST_RUN_ATTR(no_memory_for_selects_and_conditions, PROCS, .timeout = 60)
+{
+    pirn_chan(int) c = pirn_chan_make(int, 0), never = pirn_chan_make(int, 0);
+    wait_and_select(c, never, MANY / 10);
+    size_t before = in_use();
+    wait_and_select(c, never, MANY / 2);
+    CHECK_LE(in_use(), before + FLAT);
+    pirn_chan_release(c);
+    pirn_chan_release(never);
 }

@@ -201,6 +201,65 @@ TEST_RUN_ATTR(readers_are_parallel, PROCS)
     pirn_wg_wait(&wg);
 }
 
+static void reads_all_the_time(void)
+{
+    while (!atomic_load(&stop)) {
+        pirn_rwmutex_rlock(&rw);
+        pirn_yield();
+        pirn_rwmutex_runlock(&rw);
+    }
+}
+
+/* There is always a reader inside, and the writers get in all the same. */
+TEST_RUN_ATTR(writers_get_in, PROCS)
+{
+    pirn_wg wg = {0};
+    for (int i = 0; i < 8; i++)
+        pirn_wg_go(&wg, reads_all_the_time);
+    for (int i = 0; i < 100; i++) {
+        pirn_yield();
+        pirn_rwmutex_lock(&rw);
+        pirn_yield();
+        pirn_rwmutex_unlock(&rw);
+    }
+    atomic_store(&stop, true);
+    pirn_wg_wait(&wg);
+}
+
+static void writes_once(atomic_int *wrote)
+{
+    pirn_rwmutex_lock(&rw);
+    atomic_store(wrote, 1);
+    pirn_rwmutex_unlock(&rw);
+}
+
+static void reads_after(atomic_int *wrote)
+{
+    pirn_rwmutex_rlock(&rw);
+    CHECK_EQ(atomic_load(wrote), 1);
+    pirn_rwmutex_runlock(&rw);
+}
+
+/* A reader that comes while a writer waits waits behind it. */
+TEST_RUN_ATTR(readers_queue_behind_a_writer, PROCS)
+{
+    pirn_wg wg = {0};
+    atomic_int wrote = 0;
+    pirn_rwmutex_rlock(&rw);
+    pirn_wg_go(&wg, writes_once, &wrote);
+    while (pirn_rwmutex_try_rlock(&rw)) {
+        pirn_rwmutex_runlock(&rw);
+        pirn_yield();
+    }
+    for (int i = 0; i < 5; i++)
+        pirn_wg_go(&wg, reads_after, &wrote);
+    settle();
+    CHECK_EQ(atomic_load(&wrote), 0);
+    CHECK(!pirn_rwmutex_try_lock(&rw));
+    pirn_rwmutex_runlock(&rw);
+    pirn_wg_wait(&wg);
+}
+
 /* --- cond -------------------------------------------------------------------------------------------------- */
 
 static pirn_cond cond;
@@ -263,6 +322,56 @@ TEST_RUN_ATTR(cond_broadcasts, PROCS)
     }
 }
 
+static bool first_waits, first_awake;
+
+static void waits_first(void)
+{
+    pirn_mutex_lock(&mutex);
+    first_waits = true;
+    pirn_cond_wait(&cond, &mutex);
+    first_awake = true;
+    pirn_mutex_unlock(&mutex);
+}
+
+static void waits_second(atomic_int *awake_too)
+{
+    pirn_mutex_lock(&mutex);
+    pirn_cond_wait(&cond, &mutex);
+    atomic_store(awake_too, 1);
+    pirn_mutex_unlock(&mutex);
+}
+
+static bool locked_bool(const bool *p)
+{
+    pirn_mutex_lock(&mutex);
+    bool v = *p;
+    pirn_mutex_unlock(&mutex);
+    return v;
+}
+
+/* A signal is for who waits then; one that comes later does not get it. */
+TEST_RUN_ATTR(cond_signal_is_not_stolen, PROCS)
+{
+    for (int i = 0; i < TIMES; i++) {
+        pirn_wg wg = {0};
+        atomic_int second = 0;
+        first_waits = first_awake = false;
+        pirn_wg_go(&wg, waits_first);
+        while (!locked_bool(&first_waits))
+            pirn_yield();
+        pirn_cond_signal(&cond);
+        pirn_wg_go(&wg, waits_second, &second);
+        while (!locked_bool(&first_awake))
+            pirn_yield();
+        CHECK_EQ(atomic_load(&second), 0);
+        while (!atomic_load(&second)) {
+            pirn_cond_broadcast(&cond);
+            pirn_yield();
+        }
+        pirn_wg_wait(&wg);
+    }
+}
+
 /* --- semaphore, barrier ---------------------------------------------------------------------------------------- */
 
 static pirn_sem sem = PIRN_SEM_INIT(5);
@@ -315,6 +424,60 @@ TEST_RUN_ATTR(semaphore_is_fifo, PROCS)
     pirn_sem_release(&sem, 1);
     pirn_wg_wait(&wg);
     CHECK_EQ(atomic_load(&large_has_it), 1);
+}
+
+static pirn_sem queue_sem;
+static int served[20];
+static atomic_int nserved;
+
+static void acquires_in_turn(int i, int n)
+{
+    pirn_sem_acquire(&queue_sem, n);
+    served[atomic_fetch_add(&nserved, 1)] = i;
+}
+
+/* While somebody waits nobody else gets anything, not even nothing. */
+static void wait_for_queue(void)
+{
+    while (pirn_sem_try_acquire(&queue_sem, 0))
+        pirn_yield();
+}
+
+/* What is released goes to who waits, from hand to hand: no other can take it. */
+TEST_RUN_ATTR(semaphore_hands_over, PROCS)
+{
+    for (int i = 0; i < TIMES / 10; i++) {
+        pirn_wg wg = {0};
+        int n = 1 + i % 3;
+        atomic_store(&nserved, 0);
+        pirn_wg_go(&wg, acquires_in_turn, i, n);
+        wait_for_queue();
+        pirn_sem_release(&queue_sem, n);
+        CHECK(!pirn_sem_try_acquire(&queue_sem, 1));
+        pirn_wg_wait(&wg);
+        CHECK_EQ(served[0], i);
+        CHECK(pirn_sem_try_acquire(&queue_sem, 0));
+    }
+}
+
+/* With one P only: there each has come before the next. */
+TEST_RUN_ATTR(semaphore_serves_in_order, .procs = "1")
+{
+    pirn_wg wg = {0};
+    for (int i = 0; i < 20; i++) {
+        pirn_wg_go(&wg, acquires_in_turn, i, 1 + i % 2);
+        settle();
+    }
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(atomic_load(&nserved), i);
+        for (int k = 0; k < 1 + i % 2; k++) {
+            CHECK_EQ(atomic_load(&nserved), i);
+            pirn_sem_release(&queue_sem, 1);
+            settle();
+        }
+        CHECK_EQ(served[i], i);
+    }
+    pirn_wg_wait(&wg);
 }
 
 static atomic_int arrived;
@@ -416,6 +579,8 @@ static int use_them(void *arg)
 {
     (void)arg;
     pirn_wg wg = {0};
+    pirn_mutex_try_lock(&left.mutex); /* one that was stopped between lock and unlock has it */
+    pirn_mutex_unlock(&left.mutex);
     pirn_mutex_lock(&left.mutex);
     pirn_mutex_unlock(&left.mutex);
     CHECK_EQ(pirn_chan_try_send(left.never, 1), 0);
