@@ -41,8 +41,8 @@ static bool is_fd(const pirn_case *k)
 static inline bool is_ready(const pirn_case *k, bool locked)
 {
     pirn_chanv *c = k->chan_;
-    if (!takes_part(k)) {
-        return unlikely(is_fd(k)) && k->elem_; /* poller_look */
+    if (unlikely(!takes_part(k))) {
+        return is_fd(k) && k->elem_; /* poller_look */
     }
     if (!locked) {
         chan_look(c);
@@ -55,31 +55,18 @@ static inline bool is_ready(const pirn_case *k, bool locked)
 /* One of those that seem ready, or -1. r NULL: the first. */
 static int pick(struct rand *r, const pirn_case *cases, int n, bool locked)
 {
+    int chosen = -1;
     uint32_t ready = 0;
-    int last = -1;
     for (int i = 0; i < n; i++) {
-        if (is_ready(&cases[i], locked)) {
-            last = i;
-            ready++;
+        /* The k-th that is ready takes the place of the one before with probability 1/k. */
+        if (is_ready(&cases[i], locked) && (++ready == 1 || rand_below(r, ready) == 0)) {
+            chosen = i;
             if (!r) {
-                return i;
-            }
-        }
-    }
-    if (ready <= 1) {
-        return last;
-    }
-    /* They may change meanwhile: the last that is ready will do. */
-    last = -1;
-    for (uint32_t k = rand_below(r, ready), i = 0; i < (uint32_t)n; i++) {
-        if (is_ready(&cases[i], locked)) {
-            last = (int)i;
-            if (k-- == 0) {
                 break;
             }
         }
     }
-    return last;
+    return chosen;
 }
 
 static void finish(pirn_case *k, bool ok)
@@ -150,15 +137,8 @@ static void sift_down(struct select *s, int i, int n)
     k[i].order_ = x;
 }
 
-/* Heapsort of the cases that take part, by address; then one of each channel is kept. */
-static void sort_channels(struct select *s)
+static void heapsort_channels(struct select *s, int n)
 {
-    int n = 0;
-    for (int i = 0; i < s->n; i++) {
-        if (takes_part(&s->cases[i])) {
-            s->cases[n++].order_ = (unsigned)i;
-        }
-    }
     for (int i = n / 2; i-- > 0;) {
         sift_down(s, i, n);
     }
@@ -167,6 +147,36 @@ static void sort_channels(struct select *s)
         s->cases[0].order_ = s->cases[i].order_;
         s->cases[i].order_ = greatest;
         sift_down(s, 0, i);
+    }
+}
+
+/* Few, and mostly in order already. */
+static void insert_channel(struct select *s, int n, int i)
+{
+    pirn_case *k = s->cases;
+    while (n > 0 && (uintptr_t)nth(s, n - 1) > (uintptr_t)k[i].chan_) {
+        k[n].order_ = k[n - 1].order_;
+        n--;
+    }
+    k[n].order_ = (unsigned)i;
+}
+
+/* The cases that take part, by address; then one of each channel is kept. */
+static void sort_channels(struct select *s)
+{
+    int n = 0;
+    for (int i = 0; i < s->n; i++) {
+        if (takes_part(&s->cases[i])) {
+            if (s->n <= SELECT_FEW) {
+                insert_channel(s, n, i);
+            } else {
+                s->cases[n].order_ = (unsigned)i;
+            }
+            n++;
+        }
+    }
+    if (s->n > SELECT_FEW) {
+        heapsort_channels(s, n);
     }
     s->locked = 0;
     for (int i = 0; i < n; i++) {
