@@ -454,9 +454,6 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
     ctx = ctx ? ctx : pirn_ctx_current();
     t->ctx = ctx;
     ctx_ref(ctx);
-    if (ctx == &background) {
-        return t;
-    }
     struct visit v = visit_begin();
     uint64_t word = word_lock(&ctx->word);
     if (at_load(&ctx->err, RELAXED)) {
@@ -478,9 +475,6 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
 bool ctx_unwatch(struct pirn_timer *t)
 {
     struct pirn_ctx *ctx = t->ctx;
-    if (ctx == &background) {
-        return false;
-    }
     uint64_t word = word_lock(&ctx->word);
     bool was = t->watching;
     if (was) {

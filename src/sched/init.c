@@ -143,18 +143,23 @@ static int start_locked(const pirn_config *given)
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
-/* If it is inside a wait: in the queue of an object, or off it already but not yet back in its call. */
+/*
+ * One that is dropped. It may be inside a wait: in the queue of an object, or off it already but not yet
+ * back in its call. Or it was not begun; or it is inside something that others know of.
+ */
 static void forget(struct g *gp, void *arg)
 {
     (void)arg;
     uint32_t status = at_load(&gp->status, RELAXED);
-    if (status == G_WAITING || status == G_RUNNABLE) {
-        g_extra_dropped(gp);
+    bool stopped = status == G_RUNNING && gp->flags & G_DROPPED;
+    if (status != G_WAITING && status != G_RUNNABLE && !stopped) {
+        return; /* its thread was left behind, or it has ended */
     }
-    if (status == G_RUNNABLE && !gp->stack_hi) {
+    if (!gp->stack_hi) {
         timer_forget_start(&gp->start);
     }
-    if (gp->reason != WAIT_NONE && (status == G_WAITING || status == G_RUNNABLE)) {
+    g_extra_dropped(gp);
+    if (gp->reason != WAIT_NONE && !stopped) {
         sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
     }
 }

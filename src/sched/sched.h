@@ -78,6 +78,7 @@ enum g_flags {
     G_FLOATS = 8,    /* a captured call with floating-point arguments */
     G_MAIN = 16,     /* goroutine 1 */
     G_SITE_PC = 32,  /* site is a return address, not a text */
+    G_DROPPED = 64,  /* the runtime ends, and it was stopped at its entry into pirn */
 };
 
 /* Before the first run: what to call. At most 6 arguments in all: integer registers are
