@@ -524,6 +524,7 @@ struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
 void ctx_unref(struct pirn_ctx *ctx);
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
+void timer_forget_calls(struct g *gp); /* time/timer.c */
 struct debug_env {
     enum guard_kind guard;
     bool move;

@@ -52,14 +52,19 @@ NOINLINE struct g *next_global(struct p *pp, uint32_t max)
     return gp;
 }
 
+static bool timer_is_due(struct p *pp)
+{
+    int64_t next = (int64_t)at_load(&pp->timers.next, RELAXED);
+    return next != PIRN_NEVER && next <= now_ns();
+}
+
 /* The global queue's turn has come, now and then. */
 NOINLINE struct g *global_turn(struct p *pp)
 {
     if (at_load(&pp->slice_over, RELAXED)) {
         end_slice(pp);
     }
-    if ((int64_t)at_load(&pp->timers.next, RELAXED) != PIRN_NEVER
-        && (int64_t)at_load(&pp->timers.next, RELAXED) <= now_ns()) {
+    if (timer_is_due(pp)) {
         at_store(&pp->timers_due, 1, RELAXED); /* at the next switch, on g0 */
     }
     return at_load(&sched.globq.size, RELAXED) ? next_global(pp, 1) : NULL;
@@ -176,6 +181,8 @@ static void commit_yield(struct m *mp, struct g *gp)
     runq_submit(mp->p, gp, false);
 }
 
+/* Also for whom a timer would bring: without that one that only yields keeps it waiting, until sysmon
+ * comes by. */
 EXPORT void pirn_yield(void)
 {
     struct m *mp = enter();
@@ -186,7 +193,7 @@ EXPORT void pirn_yield(void)
     struct g *next = next_runnable(mp);
     if (next
         || unlikely(at_load(&mp->p->retire, RELAXED) || at_load(&mp->p->timers_due, RELAXED)
-                    || sched.move)) {
+                    || sched.move || timer_is_due(mp->p))) {
         switch_away(mp, mp->curg, next, commit_yield);
     }
 }

@@ -45,6 +45,7 @@ void cond_forget(struct waiter *w);
 void cond_until_forget(struct waiter *w);
 void sem_forget(struct waiter *w);
 void barrier_forget(struct waiter *w);
+void timer_forget(struct waiter *w, bool waiting);
 void wg_forget_goroutines(struct pirn_wg *wg);
 
 static inline void waitq_put(void **q, struct waiter *w)

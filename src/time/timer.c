@@ -36,18 +36,23 @@ static void drop(struct pirn_timer *t)
     }
 }
 
+static void take_off_locked(const struct call *c)
+{
+    struct call **at = &c->timer->running;
+    while (*at != c) {
+        at = &(*at)->next;
+    }
+    *at = c->next;
+    at_add(&c->timer->calls, (uint32_t)-1, RELAXED);
+}
+
 static void end_call(struct at_end *e)
 {
     struct call *c = (struct call *)(void *)e;
     struct pirn_timer *t = c->timer;
     struct visit v = visit_again();
     word_lock(&t->word);
-    struct call **at = &t->running;
-    while (*at != c) {
-        at = &(*at)->next;
-    }
-    *at = c->next;
-    at_add(&t->calls, (uint32_t)-1, RELAXED);
+    take_off_locked(c);
     struct waiter *first = waitq_take_all(&t->waiters);
     word_unlock(&t->word, 0);
     if (first) {
@@ -60,14 +65,45 @@ static void end_call(struct at_end *e)
 static void run_call(void *arg)
 {
     struct pirn_timer *t = arg;
-    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = pirn_id()};
+    /* No entry into the runtime before it is known, nor after it has been forgotten. */
+    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = getm()->curg->id};
     word_lock(&t->word);
     c.next = t->running;
     t->running = &c;
     word_unlock(&t->word, 0);
     g_at_end(&c.at_end);
     t->fn(t->arg);
+    enter();
     g_at_end_run(&c.at_end);
+}
+
+/* The runtime ends, and with it gp: the calls that it runs, or was to run. */
+void timer_forget_calls(struct g *gp)
+{
+    for (struct at_end *e = gp->extra ? gp->extra->at_end : NULL; e; e = e->next) {
+        struct call *c = (struct call *)(void *)e;
+        struct pirn_timer *t = c->timer;
+        word_lock(&t->word);
+        take_off_locked(c);
+        word_unlock(&t->word, 0);
+        drop(t);
+    }
+    if (at_load(&gp->status, RELAXED) == G_RUNNABLE && !gp->stack_hi && gp->flags & G_SIMPLE
+        && gp->start.fn == (void (*)(void))run_call) {
+        struct pirn_timer *t = (struct pirn_timer *)gp->start.slot[0];
+        at_add(&t->calls, (uint32_t)-1, RELAXED);
+        drop(t);
+    }
+}
+
+void timer_forget(struct waiter *w, bool waiting)
+{
+    struct pirn_timer *t = w->object;
+    if (waiting) {
+        word_lock(&t->word);
+        waitq_remove(&t->waiters, w);
+        word_unlock(&t->word, 0);
+    }
 }
 
 static uint64_t begin_call(struct timer *timer)
@@ -162,18 +198,27 @@ static void wait_for_calls(struct pirn_timer *t)
 static uint64_t begin_send(struct timer *timer)
 {
     struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    uint64_t firing = (uint64_t)at_load(&t->timer.generation, RELAXED) + 1;
     at_add(&t->sending, 1, RELAXED);
-    return at_load(&t->timer.generation, RELAXED);
+    at_store(&t->firing, firing, RELAXED);
+    return firing;
 }
 
-static void send_time(struct timer *timer, uint64_t generation)
+static bool is_current(const struct pirn_timer *t, uint64_t firing)
+{
+    return firing == (uint64_t)at_load(&t->timer.generation, RELAXED) + 1;
+}
+
+static void send_time(struct timer *timer, uint64_t firing)
 {
     struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
     pirn_chanv *c = t->chan;
     pirn_ns now = now_ns();
     uint64_t word = word_lock(&c->word);
+    uint64_t last = firing;
     at_add(&t->sending, (uint32_t)-1, RELAXED);
-    if (at_load(&t->timer.generation, RELAXED) != generation || c->dead || (word & CHAN_CLOSED)
+    at_cas(&t->firing, &last, 0, RELAXED, RELAXED);
+    if (!is_current(t, firing) || c->dead || (word & CHAN_CLOSED)
         || !chan_send_locked(c, word, &now)) {
         chan_unlock_or_free(c); /* nobody wants it, or the one before was not received */
     }
@@ -197,15 +242,30 @@ void timer_chan_free(struct pirn_timer *t)
     free(t);
 }
 
-/* Stops or sets it. Whether something was still to come, or to be received. */
+static void must_have_runtime(struct visit v)
+{
+    if (!v.mp && !v.entered) {
+        visit_end(v);
+        misuse("a timer is set, and no runtime runs");
+    }
+}
+
+/*
+ * Stops or sets it. Whether something was still to come, or to be received. While the channel is locked
+ * a timer can change from pending to firing only; that firing will find itself out of date. So the state
+ * at one time is enough, looked at in this order: who sees that it is not pending sees its firing.
+ */
 static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
 {
     pirn_chanv *c = t->chan;
     struct visit v = visit_begin();
+    if (when != PIRN_NEVER) {
+        must_have_runtime(v);
+    }
     uint64_t word = word_lock(&c->word);
-    bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period;
-    was |= timer_set(&t->timer, when, period);
-    was |= chan_count(word) > 0;
+    bool was = at_load(&t->timer.heap, ACQUIRE) || is_current(t, at_load(&t->firing, RELAXED))
+               || chan_count(word) > 0;
+    timer_set(&t->timer, when, period);
     word_unlock(&c->word, chan_empty_locked(c, word));
     visit_end(v);
     return was;
@@ -214,16 +274,12 @@ static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
 static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
 {
     struct pirn_timer *t = timer_make(&chan_timer);
-    struct visit v = visit_begin();
     t->chan = pirn_chanv_make(sizeof(pirn_ns), 1);
     chan_set_timer(t->chan, t);
-    if (v.mp || v.entered) {
-        timer_set(&t->timer, pirn_deadline(ns), period);
-    }
+    struct visit v = visit_begin();
+    must_have_runtime(v);
+    timer_set(&t->timer, pirn_deadline(ns), period);
     visit_end(v);
-    if (!v.mp && !v.entered) {
-        misuse("a timer is set, and no runtime runs");
-    }
     return t;
 }
 
@@ -275,10 +331,7 @@ EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
         return set_chan_timer(t, pirn_deadline(ns), 0);
     }
     struct visit v = visit_begin();
-    if (!v.mp && !v.entered) {
-        visit_end(v);
-        misuse("a timer is set, and no runtime runs");
-    }
+    must_have_runtime(v);
     bool was = timer_set(&t->timer, pirn_deadline(ns), 0);
     visit_end(v);
     return was;

@@ -21,6 +21,7 @@ struct pirn_timer {
     /* of a channel, which owns it */
     pirn_chanv *chan;
     at_u32 sending; /* firings that are on their way to the channel */
+    at_u64 firing;  /* the last of them: the generation that it belongs to, and 1 more; 0: it is there */
     /* of a context, in place of a time: in its list, under its lock */
     struct pirn_ctx *ctx;
     struct pirn_timer *next, *prev;
