@@ -229,7 +229,8 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
         }
         h = my_heap(getm());
         lock(&h->lock);
-        if (at_cas(&t->heap, &none, h, RELAXED, RELAXED)) {
+        /* ACQUIRE: it may have been in another heap since the look, and taken out of it. */
+        if (at_cas(&t->heap, &none, h, ACQUIRE, RELAXED)) {
             break;
         }
         unlock(&h->lock); /* somebody else has set it meanwhile */
