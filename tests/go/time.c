@@ -231,7 +231,7 @@ TEST_RUN_ATTR(sleep_of_nothing, PROCS)
     pirn_wg_go(&wg, yield_often, &end);
     pirn_chan(int) c = pirn_chan_make(int, 1);
     for (int i = 0; i < 2000; i++) {
-        pirn_sleep(i % 3 - 1);
+        pirn_sleep((i % 3 - 1) * 2 * PIRN_US);
         pirn_chan_send(c, i);
         CHECK_EQ(pirn_chan_get(c), i);
     }
@@ -483,39 +483,52 @@ TEST_RUN_ATTR(beside_external_calls, PROCS)
 
 /* --- the number of Ps changes ---------------------------------------------------------------------------------- */
 
-static void set_on_each(atomic_int *ready, atomic_bool *go_on, pirn_timer **timers)
+static void set_for_later(pirn_timer **timer, struct deed *d)
 {
-    *timers = pirn_after_func(5 * PIRN_MS, count_call, NULL);
-    atomic_fetch_add(ready, 1);
-    while (!atomic_load(go_on))
-        pirn_yield();
-    sleeps(3 * PIRN_MS);
+    pirn_ns until = pirn_now() + 100 * PIRN_US;
+    while (pirn_now() < until) { /* so that others are stolen, and set on other Ps */
+    }
+    *timer = pirn_after_func(HOUR, must_be_time, d);
+}
+
+/* A timer that is set again stays where it is. busy: beside goroutines that keep the Ps that are left,
+ * else with all idle but for the timers. */
+static void set_and_resize(int procs, bool busy)
+{
+    enum { N = 48 };
+    unsigned seed = (unsigned)procs;
+    pirn_timer *timers[N];
+    struct deed deeds[N];
+    atomic_bool end = false;
+    pirn_wg set = {0}, calls = {0}, others = {0};
+    pirn_procs(16);
+    for (int i = 0; i < N; i++) {
+        deeds[i].wg = &calls;
+        pirn_wg_go(&set, set_for_later, &timers[i], &deeds[i]);
+    }
+    pirn_wg_wait(&set);
+    pirn_procs(procs);
+    for (int i = 0; busy && i < 2 * procs; i++)
+        pirn_wg_go(&others, yield_often, &end);
+    pirn_wg_add(&calls, N);
+    for (int i = 0; i < N; i++) {
+        pirn_ns ns = (pirn_ns)(next_rand(&seed) % 5000) * PIRN_US;
+        deeds[i].when = pirn_now() + ns;
+        CHECK(pirn_timer_reset(timers[i], ns));
+    }
+    pirn_wg_wait(&calls);
+    atomic_store(&end, true);
+    pirn_wg_wait(&others);
+    for (int i = 0; i < N; i++)
+        pirn_timer_free(timers[i]);
 }
 
 TEST_RUN_ATTR(timers_of_retired_ps_fire, .procs = "1,16", .timeout = 30)
 {
-    enum { N = 48 };
     static const int sizes[] = {16, 1, 16, 3, 2, 1, 7, 16, 1};
     for (unsigned k = 0; k < sizeof sizes / sizeof *sizes; k++) {
-        pirn_timer *timers[N];
-        atomic_int ready = 0;
-        atomic_bool go_on = false;
-        pirn_wg wg = {0};
-        atomic_store(&called, 0);
-        pirn_procs(16);
-        for (int i = 0; i < N; i++)
-            pirn_wg_go(&wg, set_on_each, &ready, &go_on, &timers[i]);
-        while (atomic_load(&ready) < N)
-            pirn_yield();
-        pirn_procs(sizes[k]);
-        atomic_store(&go_on, true);
-        pirn_wg_wait(&wg);
-        pirn_sleep(PIRN_MS); /* idle, with the timers of Ps that may be retired */
-        while (atomic_load(&called) < N)
-            pirn_sleep(PIRN_MS);
-        for (int i = 0; i < N; i++)
-            pirn_timer_free(timers[i]);
-        CHECK_EQ(atomic_load(&called), N);
+        set_and_resize(sizes[k], false);
+        set_and_resize(sizes[k], true);
     }
 }
 

@@ -438,19 +438,32 @@ static int leave_all(void *arg)
     return 0;
 }
 
+static void stop_wait_for_two(void)
+{
+    atomic_fetch_add(&begun, 1);
+    CHECK(!pirn_timer_stop_wait(blocked));
+    CHECK_EQ(atomic_load(&calls), 2);
+}
+
 static int use_again(void *arg)
 {
     (void)arg;
     atomic_int n = 0;
+    pirn_wg wg = {0};
     CHECK(!pirn_timer_stop_wait(pending));
     CHECK(!pirn_timer_stop_wait(blocked)); /* that call went with its runtime */
     CHECK(!pirn_timer_reset(pending, 0));
     while (atomic_load(&calls) < 1)
         pirn_yield();
+    atomic_store(&begun, 0);
     CHECK(!pirn_timer_reset(blocked, 0));
+    wait_for_count(&begun, 1);
+    for (int i = 0; i < 2; i++)
+        pirn_wg_go(&wg, stop_wait_for_two);
+    wait_for_count(&begun, 3);
+    pirn_sleep(10 * PIRN_US); /* now they wait, beside nobody of the runtime before */
     pirn_chan_send(gate, 1);
-    CHECK(!pirn_timer_stop_wait(blocked));
-    CHECK_EQ(atomic_load(&calls), 2);
+    pirn_wg_wait(&wg);
     for (int i = 0; i < 100; i++)
         CHECK(!pirn_timer_stop_wait(never_begun[i]));
     if (!exits)
