@@ -108,6 +108,44 @@ TEST_ATTR(idle_in_the_background, .timeout = 100, .alone = true)
     CHECK_EQ(pirn_stop(), 0);
 }
 
+/* So do goroutines that sleep, and timers that are far away, whoever keeps the time meanwhile. */
+static void sleep_for_a_day(void)
+{
+    pirn_sleep(86400 * PIRN_SEC);
+    FAIL("a day has passed");
+}
+
+static void never_called(void *arg)
+{
+    (void)arg;
+    FAIL("a day has passed");
+}
+
+TEST_ATTR(idle_with_sleepers, .timeout = 100, .alone = true)
+{
+    pirn_timer *timers[100];
+    note_tool_thread();
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 4}), 0);
+    for (int i = 0; i < 1000; i++) {
+        pirn_go(sleep_for_a_day);
+    }
+    for (int i = 0; i < (int)ARRAY_LEN(timers); i++) {
+        timers[i] = pirn_after_func((86400 + i) * PIRN_SEC, never_called, NULL);
+    }
+    must_be_idle("asleep");
+    for (int i = 0; i < 20; i++) {
+        pirn_timer *near = pirn_timer_new(PIRN_MS);
+        pirn_chan_get(pirn_timer_chan(near));
+        pirn_timer_free(near);
+    }
+    must_be_idle("asleep, after short timers");
+    recount(1000);
+    for (int i = 0; i < (int)ARRAY_LEN(timers); i++) {
+        pirn_timer_free(timers[i]);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* The detector of deadlocks has a thread of the program's own to wait for. */
 static pirn_wg finish;
 

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * expect-exit: 2
+ * expect-first-line: panic: non-positive interval for NewTicker
+ */
+#include <pirn.h>
+
+static int start(void *arg)
+{
+    (void)arg;
+    pirn_ticker_new(0);
+    return 0;
+}
+
+int main(void)
+{
+    return pirn_run(start, NULL);
+}
