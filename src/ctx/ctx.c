@@ -14,7 +14,8 @@
  * the children: a loop with a list of its own, so that a deep tree needs no deep stack.
  *
  * References. `handles` are the program's, `refs` are all: the handles together count as one, each child
- * and each goroutine as one. The maker's handle is special, since giving it back means cancel (Go's
+ * and each goroutine as one, and a cancel that is under way: whoever waits for done may give back the last
+ * before it returns. A goroutine whose context has no handle any more may make it one again. The maker's handle is special, since giving it back means cancel (Go's
  * `defer cancel()`), while another who has retained the context may give its handle back at any time.
  * They can't be told apart by the pointer, so it goes by who calls: a release by the goroutine that made
  * the context is the maker's. The last handle cancels in any case.
@@ -32,7 +33,7 @@ struct pirn_ctx {
     at_u32 err; /* -errno as a positive number */
     int cause;
     at_u32 handles, refs;
-    uint64_t maker; /* 0: its handle has been given back */
+    at_u64 maker; /* 0: its handle has been given back */
     pirn_chanv *done;
     struct pirn_ctx *parent;
     struct pirn_ctx *children, *next, *prev;
@@ -91,8 +92,8 @@ void ctx_unref(struct pirn_ctx *ctx)
 
 EXPORT pirn_ctx *pirn_ctx_retain(pirn_ctx *ctx)
 {
-    if (ctx && ctx != &background) {
-        at_add(&ctx->handles, 1, RELAXED);
+    if (ctx && ctx != &background && at_add(&ctx->handles, 1, RELAXED) == 0) {
+        ctx_ref(ctx); /* the first again; the caller has the context in another way */
     }
     return ctx;
 }
@@ -103,15 +104,12 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
         return;
     }
     struct visit v = visit_begin();
-    bool makers = ctx->maker == caller(v.mp);
-    if (makers) {
-        ctx->maker = 0; /* nobody else writes it, or finds himself in it */
+    if (at_load(&ctx->maker, RELAXED) == caller(v.mp)) {
+        at_store(&ctx->maker, 0, RELAXED); /* nobody else writes it, or finds himself in it */
+        ctx_cancel(v, ctx, -ECANCELED, -ECANCELED);
     }
-    bool last = at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1;
-    if (makers || last) {
-        ctx_cancel(ctx, -ECANCELED, -ECANCELED);
-    }
-    if (last) {
+    if (at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1) {
+        ctx_cancel(v, ctx, -ECANCELED, -ECANCELED);
         ctx_unref(ctx);
     }
     visit_end(v);
@@ -143,17 +141,18 @@ static void take_children(struct pirn_ctx *ctx, struct pirn_ctx **work)
 }
 
 /* Their calls begin under the lock, so that an unwatch that comes later knows of them. */
-static void call_watches_locked(struct pirn_ctx *ctx)
+static void call_watches_locked(struct visit v, struct pirn_ctx *ctx)
 {
     for (struct pirn_timer *t = ctx->watches, *next; t; t = next) {
         next = t->next;
         t->watching = false;
-        timer_call(t);
+        timer_call(v, t);
     }
     ctx->watches = NULL;
 }
 
-static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx **work)
+static bool cancel_one(struct visit v, struct pirn_ctx *ctx, int err, int cause,
+                       struct pirn_ctx **work)
 {
     uint64_t word = word_lock(&ctx->word);
     if (at_load(&ctx->err, RELAXED)) {
@@ -163,25 +162,24 @@ static bool cancel_one(struct pirn_ctx *ctx, int err, int cause, struct pirn_ctx
     ctx->cause = cause;
     at_store(&ctx->err, (uint32_t)-err, RELEASE);
     take_children(ctx, work);
-    call_watches_locked(ctx);
+    call_watches_locked(v, ctx);
     word_unlock(&ctx->word, word);
     chan_close(ctx->done);
     timer_stop(&ctx->timer);
     return true;
 }
 
-/* By who is inside a visit, or on g0. */
-void ctx_cancel(struct pirn_ctx *ctx, int err, int cause)
+void ctx_cancel(struct visit v, struct pirn_ctx *ctx, int err, int cause)
 {
     struct pirn_ctx *work = NULL;
-    if (!cancel_one(ctx, err, cause, &work)) {
+    if (!cancel_one(v, ctx, err, cause, &work)) {
         return;
     }
     unlink_from_parent(ctx);
     while (work) {
         struct pirn_ctx *c = work;
         work = c->next;
-        cancel_one(c, err, cause, &work);
+        cancel_one(v, c, err, cause, &work);
         ctx_unref(c);
     }
 }
@@ -192,7 +190,9 @@ EXPORT void pirn_ctx_cancel(pirn_ctx *ctx, int cause)
         misuse("context: the background can't be cancelled");
     }
     struct visit v = visit_begin();
-    ctx_cancel(ctx, -ECANCELED, cause ? cause : -ECANCELED);
+    ctx_ref(ctx); /* who waits for it may release it as soon as done is closed */
+    ctx_cancel(v, ctx, -ECANCELED, cause ? cause : -ECANCELED);
+    ctx_unref(ctx);
     visit_end(v);
 }
 
@@ -208,7 +208,7 @@ static void expire(struct timer *t, uint64_t begun)
 {
     struct pirn_ctx *ctx = (struct pirn_ctx *)(void *)t;
     (void)begun;
-    ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+    ctx_cancel((struct visit){.mp = getm()}, ctx, -ETIMEDOUT, -ETIMEDOUT);
     ctx_unref(ctx);
 }
 
@@ -219,7 +219,7 @@ static int err_now(struct pirn_ctx *ctx)
 {
     if (!at_load(&ctx->err, RELAXED) && ctx->deadline != PIRN_NEVER && ctx->deadline <= now_ns()) {
         struct visit v = visit_begin();
-        ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+        ctx_cancel(v, ctx, -ETIMEDOUT, -ETIMEDOUT);
         visit_end(v);
     }
     return ctx_err(ctx);
@@ -271,14 +271,14 @@ static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool
     ctx->parent = parent;
     ctx->timer.kind = &deadline_timer;
     ctx->done = pirn_chanv_make(sizeof(int), 0);
-    ctx->maker = caller(v.mp);
+    at_store(&ctx->maker, caller(v.mp), RELAXED);
     at_store(&ctx->handles, 1, RELAXED);
     at_store(&ctx->refs, 1, RELAXED);
     ctx->deadline = !detached && parent->deadline < deadline ? parent->deadline : deadline;
     if (!detached && link_to_parent(ctx)) {
-        ctx_cancel(ctx, ctx_err(parent), cause_of(parent));
+        ctx_cancel(v, ctx, ctx_err(parent), cause_of(parent));
     } else if (deadline <= now_ns()) {
-        ctx_cancel(ctx, -ETIMEDOUT, -ETIMEDOUT);
+        ctx_cancel(v, ctx, -ETIMEDOUT, -ETIMEDOUT);
     } else if (ctx->deadline == deadline && (v.mp || v.entered)) {
         uint64_t word = word_lock(&ctx->word);
         if (!at_load(&ctx->err, RELAXED)) { /* else its timer has been stopped already */
@@ -400,13 +400,10 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
     ctx = ctx ? ctx : pirn_ctx_current();
     t->ctx = ctx;
     ctx_ref(ctx);
-    if (ctx == &background) {
-        return t;
-    }
     struct visit v = visit_begin();
     uint64_t word = word_lock(&ctx->word);
     if (at_load(&ctx->err, RELAXED)) {
-        timer_call(t);
+        timer_call(v, t);
     } else {
         t->watching = true;
         t->prev = NULL;
@@ -424,9 +421,6 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
 bool ctx_unwatch(struct pirn_timer *t)
 {
     struct pirn_ctx *ctx = t->ctx;
-    if (ctx == &background) {
-        return false;
-    }
     uint64_t word = word_lock(&ctx->word);
     bool was = t->watching;
     if (was) {

@@ -14,6 +14,7 @@ static inline struct pirn_ctx *ctx_of(struct m *mp)
 
 pirn_chanv *ctx_done(const struct pirn_ctx *ctx); /* never NULL */
 int ctx_err(const struct pirn_ctx *ctx);          /* 0: not cancelled */
-void ctx_cancel(struct pirn_ctx *ctx, int err, int cause);
+/* In a visit, or on g0 with its M. */
+void ctx_cancel(struct visit v, struct pirn_ctx *ctx, int err, int cause);
 
 #endif

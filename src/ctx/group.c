@@ -92,7 +92,7 @@ static void fail(pirn_group *g, int err)
     g->err_ = first ? err : g->err_;
     word_unlock(word_of(g), word);
     if (first) {
-        ctx_cancel(g->ctx_, -ECANCELED, err < 0 ? err : -ECANCELED);
+        ctx_cancel((struct visit){.mp = getm()}, g->ctx_, -ECANCELED, err < 0 ? err : -ECANCELED);
     }
 }
 
@@ -161,9 +161,12 @@ static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
 EXPORT int pirn_group_wait(pirn_group *g)
 {
     struct pirn_ctx *ctx = ctx_of(enter());
+    if (!g->ctx_) {
+        misuse("group: was waited for already");
+    }
     if (!wait_for_end(g, ctx, false)) {
         struct visit v = visit_again();
-        ctx_cancel(g->ctx_, ctx_err(ctx), ctx_err(ctx));
+        ctx_cancel(v, g->ctx_, ctx_err(ctx), ctx_err(ctx));
         visit_end(v);
         while (!wait_for_end(g, NULL, true)) {
         }

@@ -140,13 +140,28 @@ static int start_locked(const pirn_config *given)
 
 /* --- stop -------------------------------------------------------------------------------------- */
 
-/* It is inside a wait: in the queue of an object, or off it already but not yet back in its call. */
-static void forget_waiter(struct g *gp, void *arg)
+/*
+ * One that is dropped. It may be inside a wait: in the queue of an object, or off it already but not yet
+ * back in its call. Or it was not begun; or it is inside something that others know of.
+ */
+static void forget(struct g *gp, void *arg)
 {
     (void)arg;
     uint32_t status = at_load(&gp->status, RELAXED);
-    if (gp->reason != WAIT_NONE && (status == G_WAITING || status == G_RUNNABLE)) {
+    if (status != G_WAITING && status != G_RUNNABLE && !(gp->flags & G_DROPPED)) {
+        return; /* its thread was left behind */
+    }
+    if (gp->reason != WAIT_NONE && status != G_RUNNING) {
         sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
+    }
+    if (!gp->stack_hi) {
+        timer_forget_start(&gp->start);
+    }
+    for (struct at_end *e = gp->extra ? gp->extra->at_end : NULL, *next; e; e = next) {
+        next = e->next;
+        if (e->dropped) {
+            e->dropped(e);
+        }
     }
 }
 
@@ -158,7 +173,7 @@ static void stop_locked(void)
     m_fini(sched.config.stop_grace, &left_behind);
     sysmon_stop();
     foreign_late_begin();
-    g_for_each(forget_waiter, NULL); /* objects of the program live on; those on our stacks don't */
+    g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
         timers_fini(&at_load(&sched.allp[i], RELAXED)->timers);
     }

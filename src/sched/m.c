@@ -28,6 +28,7 @@ void m_leave_for_good(struct m *mp)
 {
     mp->commit = NULL;
     mp->nextg = NULL;
+    mp->curg->flags |= G_DROPPED;
     switch_to(mp, mp->curg, &mp->g0);
     throw("m: a goroutine of a stopped runtime was resumed");
 }

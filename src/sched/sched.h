@@ -78,6 +78,7 @@ enum g_flags {
     G_FLOATS = 8,    /* a captured call with floating-point arguments */
     G_MAIN = 16,     /* goroutine 1 */
     G_SITE_PC = 32,  /* site is a return address, not a text */
+    G_DROPPED = 64,  /* the runtime ends, and it was stopped at its entry into pirn */
 };
 
 /* Before the first run: what to call. At most 6 arguments in all: integer registers are
@@ -111,6 +112,7 @@ struct grun {
 struct at_end {
     struct at_end *next;
     void (*fn)(struct at_end *);
+    void (*dropped)(struct at_end *); /* instead, with the runtime; NULL: nothing */
 };
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
@@ -378,7 +380,7 @@ const char *g_status_name(uint32_t status);
 /* spawn.c */
 int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
           struct pirn_wg *wg);
-int spawn_by_runtime(const struct gstart *start, const char *site); /* also on g0 */
+int spawn_by_runtime(const struct gstart *start, bool entered, const char *site); /* also on g0 */
 void *g_main(void); /* called by arch_start */
 
 /* schedule.c */
@@ -517,13 +519,14 @@ void foreign_wait_for_ready(struct waiter *w);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/ */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, time/ */
 void dump_all(int fd);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
 void ctx_unref(struct pirn_ctx *ctx);
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
+void timer_forget_start(const struct gstart *start); /* time/timer.c: it was not begun */
 struct debug_env {
     enum guard_kind guard;
     bool move;

@@ -105,13 +105,11 @@ static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start,
     return 0;
 }
 
-static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+/* Inside foreign_enter(). */
+static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
                          const char *site, struct pirn_wg *wg)
 {
     struct g *gp;
-    if (!foreign_enter()) {
-        return -EAGAIN;
-    }
     int err = make(NULL, attr, start, flags, ctx_for(NULL, attr, wg), &gp);
     if (!err) {
         gp->site = site;
@@ -124,6 +122,16 @@ static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint
         unlock(&sched.lock);
         wake_for(NULL);
     }
+    return err;
+}
+
+static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+                         const char *site, struct pirn_wg *wg)
+{
+    if (!foreign_enter()) {
+        return -EAGAIN;
+    }
+    int err = spawn_entered(attr, start, flags, site, wg);
     foreign_leave();
     return err;
 }
@@ -153,12 +161,13 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, cons
     return err;
 }
 
-int spawn_by_runtime(const struct gstart *start, const char *site)
+/* A foreign thread that has entered does not do so twice: a stop that waits for it would not let it. */
+int spawn_by_runtime(const struct gstart *start, bool entered, const char *site)
 {
     struct m *mp = getm();
     struct g *gp;
     if (!mp) {
-        return spawn_foreign(NULL, start, G_SIMPLE, site, NULL);
+        return (entered ? spawn_entered : spawn_foreign)(NULL, start, G_SIMPLE, site, NULL);
     }
     int err = make(mp->p, NULL, start, G_SIMPLE, NULL, &gp);
     if (!err) {

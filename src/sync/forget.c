@@ -26,6 +26,11 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_COND: cond_forget(w); break;
     case WAIT_SEM: sem_forget(w); break;
     case WAIT_BARRIER: barrier_forget(w); break;
+    case WAIT_TIMER:
+        if (waiting) {
+            timer_forget(w);
+        }
+        break;
     case WAIT_WG:
         if (waiting && !stack_contains(w->object)) {
             wg_forget_goroutines(w->object);
@@ -37,7 +42,6 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_SELECT_NONE:
     case WAIT_SLEEP:      /* its timer went with the heap */
     case WAIT_GROUP_ROOM: /* a group lives no longer than its goroutine */
-    case WAIT_TIMER:
     case WAIT_PARK:
     case WAIT_REASONS: break;
     }

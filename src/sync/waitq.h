@@ -46,6 +46,7 @@ void cond_until_forget(struct waiter *w);
 void sem_forget(struct waiter *w);
 void barrier_forget(struct waiter *w);
 void wg_forget_goroutines(struct pirn_wg *wg);
+void timer_forget(struct waiter *w); /* time/timer.c */
 
 static inline void waitq_put(void **q, struct waiter *w)
 {

@@ -19,7 +19,7 @@
 
 /* --- functions -------------------------------------------------------------------------------------- */
 
-struct call { /* of a goroutine that runs fn, in its frame */
+struct call {             /* of a goroutine that runs fn, in its frame */
     struct at_end at_end; /* first */
     struct call *next;
     struct pirn_timer *timer;
@@ -36,18 +36,24 @@ static void drop(struct pirn_timer *t)
     }
 }
 
-static void end_call(struct at_end *e)
+static void leave_running_locked(struct call *c)
 {
-    struct call *c = (struct call *)(void *)e;
     struct pirn_timer *t = c->timer;
-    struct visit v = visit_again();
-    word_lock(&t->word);
     struct call **at = &t->running;
     while (*at != c) {
         at = &(*at)->next;
     }
     *at = c->next;
     at_add(&t->calls, (uint32_t)-1, RELAXED);
+}
+
+static void end_call(struct at_end *e)
+{
+    struct call *c = (struct call *)(void *)e;
+    struct pirn_timer *t = c->timer;
+    struct visit v = visit_again();
+    word_lock(&t->word);
+    leave_running_locked(c);
     struct waiter *first = waitq_take_all(&t->waiters);
     word_unlock(&t->word, 0);
     if (first) {
@@ -57,10 +63,30 @@ static void end_call(struct at_end *e)
     drop(t);
 }
 
+/* The runtime ends, and goroutines are dropped: those that call, and those that wait for a call. */
+static void drop_call(struct at_end *e)
+{
+    struct call *c = (struct call *)(void *)e;
+    struct pirn_timer *t = c->timer;
+    word_lock(&t->word);
+    leave_running_locked(c);
+    word_unlock(&t->word, 0);
+    drop(t);
+}
+
+void timer_forget(struct waiter *w)
+{
+    struct pirn_timer *t = w->object;
+    word_lock(&t->word);
+    waitq_remove(&t->waiters, w);
+    word_unlock(&t->word, 0);
+}
+
 static void run_call(void *arg)
 {
     struct pirn_timer *t = arg;
-    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = pirn_id()};
+    struct call c = {
+        .at_end = {.fn = end_call, .dropped = drop_call}, .timer = t, .id = getm()->curg->id};
     word_lock(&t->word);
     c.next = t->running;
     t->running = &c;
@@ -68,6 +94,15 @@ static void run_call(void *arg)
     g_at_end(&c.at_end);
     t->fn(t->arg);
     g_at_end_run(&c.at_end);
+}
+
+void timer_forget_start(const struct gstart *start)
+{
+    if (start->fn == (void (*)(void))run_call) {
+        struct pirn_timer *t = (struct pirn_timer *)(uintptr_t)start->slot[0];
+        at_add(&t->calls, (uint32_t)-1, RELAXED);
+        drop(t);
+    }
 }
 
 static uint64_t begin_call(struct timer *timer)
@@ -78,12 +113,10 @@ static uint64_t begin_call(struct timer *timer)
     return 0;
 }
 
-static void spawn_call(struct timer *timer, uint64_t begun)
+static void spawn_call(struct visit v, struct pirn_timer *t)
 {
-    struct gstart start = {.fn = (void (*)(void))run_call, .slot = {(uintptr_t)timer}};
-    struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
-    (void)begun;
-    int err = spawn_by_runtime(&start, "timer\0pirn_after_func");
+    struct gstart start = {.fn = (void (*)(void))run_call, .slot = {(uintptr_t)t}};
+    int err = spawn_by_runtime(&start, v.entered, "timer\0pirn_after_func");
     if (err == -ENOMEM) {
         fatal("out of memory: cannot make the goroutine of a timer");
     }
@@ -93,11 +126,18 @@ static void spawn_call(struct timer *timer, uint64_t begun)
     }
 }
 
-static const struct timer_kind func_timer = {.begin = begin_call, .act = spawn_call};
-
-void timer_call(struct pirn_timer *t)
+static void call_now(struct timer *t, uint64_t begun)
 {
-    spawn_call(&t->timer, begin_call(&t->timer));
+    (void)begun;
+    spawn_call((struct visit){.mp = getm()}, (struct pirn_timer *)(void *)t);
+}
+
+static const struct timer_kind func_timer = {.begin = begin_call, .act = call_now};
+
+void timer_call(struct visit v, struct pirn_timer *t)
+{
+    begin_call(&t->timer);
+    spawn_call(v, t);
 }
 
 static struct pirn_timer *timer_make(const struct timer_kind *kind)

@@ -28,7 +28,7 @@ struct pirn_timer {
 };
 
 struct pirn_timer *timer_of_func(void (*fn)(void *), void *arg);
-void timer_call(struct pirn_timer *t); /* begins a call; needs a runtime */
+void timer_call(struct visit v, struct pirn_timer *t); /* begins a call, if a runtime runs */
 bool ctx_unwatch(struct pirn_timer *t); /* ctx/ctx.c: true if it was still to come */
 
 #endif

@@ -98,6 +98,7 @@ NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
 
 NOTHING(deadlock_check_locked, uint32_t mine UNUSED)
+NOTHING(timer_forget_start, const struct gstart *start UNUSED)
 NOTHING(wake_slow, struct p *pp UNUSED, bool only_runnext UNUSED)
 ZERO(int, sysmon_start, void)
 ZERO(int, factory_start, void)
