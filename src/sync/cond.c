@@ -18,9 +18,15 @@ static at_u64 *state_of(pirn_cond *c)
     return (at_u64 *)(void *)&c->state_;
 }
 
-struct cond_op { /* of who waits, in its frame */
+/*
+ * Of who waits, in its frame. One that can end early has a record of its own in the queue: the other is on
+ * a list of those to be made ready as soon as a deadline or a context has claimed it, and it may still be
+ * queued here.
+ */
+struct cond_op {
     pirn_cond *cond;
     struct select *select; /* NULL: it can't end early */
+    struct waiter queued;  /* with select */
 };
 
 EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
@@ -69,14 +75,14 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
         visit_end(v);
         return -ETIMEDOUT;
     }
-    struct waiter *w = select_waiter(v, &s);
-    w->object = &op;
-    waitq_put(&c->waiters_, w);
+    select_waiter(v, &s)->object = &op;
+    op.queued.object = &op;
+    waitq_put(&c->waiters_, &op.queued);
     mutex_unlock_visiting(m);
     s.also = (struct unlock_to){state_of(c), word | WAITERS};
     void *winner = select_wait(v, &s, WAIT_COND_UNTIL);
     if (winner != select_also_of(&s)) {
-        leave(c, w);
+        leave(c, &op.queued);
     }
     mutex_lock_again(m);
     return winner == select_also_of(&s) ? 0 : winner == select_timer_of(&s) ? -ETIMEDOUT : ctx_err(ctx);
@@ -93,7 +99,7 @@ void cond_forget(struct waiter *w)
 void cond_until_forget(struct waiter *w)
 {
     struct cond_op *op = w->object;
-    cond_forget(w);
+    cond_forget(&op->queued);
     w->object = op->select;
     select_forget(w);
 }
@@ -103,12 +109,15 @@ static struct waiter *take(pirn_cond *c)
 {
     struct waiter *w;
     while ((w = waitq_take(&c->waiters_))) {
-        struct cond_op *op = w->object;
-        if (!op->select || select_claim_also(op->select)) {
-            break;
+        struct select *s = ((struct cond_op *)w->object)->select;
+        if (!s) {
+            return w;
+        }
+        if (select_claim_also(s)) {
+            return s->waiter;
         }
     }
-    return w;
+    return NULL;
 }
 
 static void wake(pirn_cond *c, bool all)
