@@ -441,20 +441,34 @@ inline void pirn_go_start_(const char *site, struct pirn_wg *wg, void (*fn)(void
 template <class... P> constexpr void pirn_group_check_(int (*)(P...))
 {
 }
+template <class... P> constexpr void pirn_group_check_(int (*)(P..., ...))
+{
+}
+inline struct pirn_wg *pirn_group_wg_(struct pirn_group *g)
+{
+    return reinterpret_cast<struct pirn_wg *>(reinterpret_cast<char *>(g) + 1);
+}
+inline struct pirn_wg *pirn_group_enter_(struct pirn_group *g)
+{
+    pirn_group_begin_(g);
+    return pirn_group_wg_(g);
+}
 } /* extern "C++" */
 
 /* The plus makes a function pointer of a lambda that captures nothing. */
 #define pirn_go(...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), nullptr, __VA_ARGS__)
 #define pirn_wg_go(wg, ...) PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), wg, __VA_ARGS__)
 #define PIRN_FIRST_(a, ...) a
-#define PIRN_GROUP_WG_(g) reinterpret_cast<struct pirn_wg *>(reinterpret_cast<char *>(g) + 1)
+#define PIRN_GROUP_CHECK_(...) pirn_group_check_(+(PIRN_FIRST_(__VA_ARGS__, 0)))
 #define pirn_group_go(g, ...)                                                                      \
-    (pirn_group_begin_(g), pirn_group_check_(+(PIRN_FIRST_(__VA_ARGS__, 0))),                                         \
-     PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(g), __VA_ARGS__))
+    (false ? PIRN_GROUP_CHECK_(__VA_ARGS__)                                                        \
+           : PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), pirn_group_enter_(g), __VA_ARGS__))
+/* g is evaluated twice. */
 #define pirn_group_try_go(g, ...)                                                                  \
     (pirn_group_try_begin_(g)                                                                      \
-         ? (pirn_group_check_(+(PIRN_FIRST_(__VA_ARGS__, 0))),                                                        \
-            PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_GROUP_WG_(g), __VA_ARGS__), true)           \
+         ? ((false ? PIRN_GROUP_CHECK_(__VA_ARGS__)                                                \
+                   : PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), pirn_group_wg_(g), __VA_ARGS__)),       \
+            true)                                                                                  \
          : false)
 #define PIRN_GO_COUNT_(...) PIRN_GO_COUNT2_(__VA_ARGS__, N, N, N, N, N, N, N, N, N, N, N, N, 0, 0)
 #define PIRN_GO_0_(wg, fn)                                                                         \

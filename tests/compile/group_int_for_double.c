@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: pirn_group_go\(g, worker, 1\)
+// expect-error: pirn_integer_argument_
+#include <pirn.h>
+
+int worker(double d);
+
+void test(pirn_group *g, long *p);
+void test(pirn_group *g, long *p)
+{
+    (void)p;
+    pirn_group_go(g, worker, 1); // line-of-error
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: worker does not return int
+#include <pirn.h>
+
+long worker(void);
+
+void test(pirn_group *g, long *p);
+void test(pirn_group *g, long *p)
+{
+    (void)p;
+    pirn_group_go(g, worker); // line-of-error
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: worker does not return int
+#include <pirn.h>
+
+void worker(void *p);
+
+void test(pirn_group *g, long *p);
+void test(pirn_group *g, long *p)
+{
+    (void)p;
+    pirn_group_go(g, worker, p); // line-of-error
+}

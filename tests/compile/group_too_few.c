@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+// expect-error: too few arguments to function
+// expect-error: worker
+#include <pirn.h>
+
+int worker(int n);
+
+void test(pirn_group *g, long *p);
+void test(pirn_group *g, long *p)
+{
+    (void)p;
+    pirn_group_go(g, worker); // line-of-error
+}
