@@ -117,9 +117,9 @@ enum pirn_attr_flags {
 #define PIRN_STACK_DENSE_8K ((size_t)8 << 10)
 
 typedef struct pirn_attr {
-    const char *name;  /* copied; at most 39 characters are kept */
-    size_t stack_size; /* 0: as configured */
-    uint64_t flags;    /* enum pirn_attr_flags */
+    const char *name;     /* copied; at most 39 characters are kept */
+    size_t stack_size;    /* 0: as configured */
+    uint64_t flags;       /* enum pirn_attr_flags */
     struct pirn_ctx *ctx; /* its current context; NULL: that of the spawner */
 } pirn_attr;
 
@@ -180,10 +180,10 @@ PIRN_API_ int *pirn_errno_location(void);
 }
 #endif
 
-#include <pirn/go.h>
 #include <pirn/chan.h>
+#include <pirn/ctx.h>
+#include <pirn/go.h>
 #include <pirn/sync.h>
 #include <pirn/time.h>
-#include <pirn/ctx.h>
 
 #endif

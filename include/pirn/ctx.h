@@ -53,8 +53,8 @@ PIRN_API_ pirn_chanv *pirn_ctx_donev(pirn_ctx *ctx);
 /* fn(arg) runs in a goroutine of its own when ctx is cancelled; stopped and freed as a timer. */
 PIRN_API_ pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *arg);
 
-PIRN_API_ pirn_ctx *pirn_ctx_current(void);         /* borrowed; never NULL */
-PIRN_API_ pirn_ctx *pirn_ctx_use(pirn_ctx *ctx);    /* retains it; returns the one before, borrowed */
+PIRN_API_ pirn_ctx *pirn_ctx_current(void);      /* borrowed; never NULL */
+PIRN_API_ pirn_ctx *pirn_ctx_use(pirn_ctx *ctx); /* retains it; returns the one before, borrowed */
 
 typedef struct pirn_group {
     uint64_t word_;
@@ -71,7 +71,7 @@ PIRN_API_ void pirn_group_init(pirn_group *g, pirn_ctx *parent); /* NULL: the cu
 /* Waits for all; the first error, or 0. Cancelling the waiter cancels them. Once; may park. */
 PIRN_API_ int pirn_group_wait(pirn_group *g);
 PIRN_API_ void pirn_group_cancel(pirn_group *g);
-PIRN_API_ pirn_ctx *pirn_group_ctx(pirn_group *g); /* borrowed; current in every child */
+PIRN_API_ pirn_ctx *pirn_group_ctx(pirn_group *g);         /* borrowed; current in every child */
 PIRN_API_ void pirn_group_set_limit(pirn_group *g, int n); /* running at a time; < 0: no limit */
 /* pirn_group_go(g, fn, args...) starts int fn(args...) in the group; waits for room (may park).
  * pirn_group_try_go does not wait: false if there is none. In <pirn/go.h>. */

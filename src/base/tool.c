@@ -36,7 +36,8 @@ void tool_name(void *fiber, uint64_t id, const char *site)
     char name[64];
     const char *fn = site ? site : "pirn_spawn", *at = site ? site + strlen(site) + 1 : "";
     const char *file = strrchr(at, '/');
-    snprintf(name, sizeof name, "goroutine %lu: %s, %s", (unsigned long)id, fn, file ? file + 1 : at);
+    snprintf(name, sizeof name, "goroutine %lu: %s, %s", (unsigned long)id, fn,
+             file ? file + 1 : at);
     __tsan_set_fiber_name(fiber, name);
 }
 

@@ -37,7 +37,7 @@ struct pirn_ctx {
     pirn_chanv *done;
     struct pirn_ctx *parent;
     struct pirn_ctx *children, *next, *prev;
-    bool linked; /* in its parent's list */
+    bool linked;    /* in its parent's list */
     bool has_timer; /* its deadline is its own */
     at_u32 signals; /* signals are watched for it: io/signal.c */
     struct pirn_timer *watches;
@@ -118,7 +118,6 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
 }
 
 /* --- cancelling -------------------------------------------------------------------------------------- */
-
 
 int ctx_err(const struct pirn_ctx *ctx)
 {

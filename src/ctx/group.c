@@ -165,7 +165,7 @@ EXPORT int pirn_group_wait(pirn_group *g)
 {
     struct pirn_ctx *ctx = ctx_of(enter());
     if (!g->ctx_) {
-        misuse("group: has been waited for already");
+        misuse("group: was waited for already");
     }
     if (!wait_for_end(g, ctx, false)) {
         struct visit v = visit_again();

@@ -38,13 +38,13 @@ bool note_wait_until(struct note *n, int64_t deadline);
 /* A thread takes locks in rising rank only: lockrank.c, docs/locks.md. */
 enum lock_rank {
     RANK_NONE,
-    RANK_LIFE,  /* starting and stopping the runtime */
-    RANK_LATE,  /* foreign calls without a runtime */
-    RANK_SCHED, /* idle lists, global queue, Ps and Ms */
-    RANK_TIMERS, /* the timers of a P */
-    RANK_STACK, /* the stack allocator of one class */
-    RANK_G,     /* slabs and free Gs */
-    RANK_LOCAL, /* keys of goroutine-local values */
+    RANK_LIFE,    /* starting and stopping the runtime */
+    RANK_LATE,    /* foreign calls without a runtime */
+    RANK_SCHED,   /* idle lists, global queue, Ps and Ms */
+    RANK_TIMERS,  /* the timers of a P */
+    RANK_STACK,   /* the stack allocator of one class */
+    RANK_G,       /* slabs and free Gs */
+    RANK_LOCAL,   /* keys of goroutine-local values */
     RANK_POLLER,  /* operations on descriptors */
     RANK_SIGNALS, /* contexts that watch signals */
     RANK_COUNT
@@ -125,7 +125,8 @@ bool lockrank_holds(enum lock_rank rank);
 int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
                   bool block_signals);
 void thread_stack_bounds(void **lo, size_t *size);
-void *thread_altstack_begin(void); /* for signal handlers, if it has none; NULL: has, or no memory */
+void *
+thread_altstack_begin(void); /* for signal handlers, if it has none; NULL: has, or no memory */
 void thread_altstack_end(void *stack);
 void thread_yield(void);
 int thread_count(void); /* threads of this process, or -errno */

@@ -46,7 +46,8 @@ static bool all_asleep_locked(void)
 /* Ms, the factory, sysmon, the poller if nobody waits for it, those who wait in pirn, and the threads of a sanitizer. */
 static int threads_known(void)
 {
-    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS + (poller_idle() ? 1 : 0);
+    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS
+           + (poller_idle() ? 1 : 0);
 }
 
 /* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */

@@ -128,6 +128,6 @@ static inline uint32_t runq_len(const struct runq *q)
     return t - h <= RING ? t - h : 0; /* read apart, a stranger may see nonsense */
 }
 
-bool runq_empty(const struct runq *q);   /* ring and runnext as of one time: never a false true */
+bool runq_empty(const struct runq *q); /* ring and runnext as of one time: never a false true */
 
 #endif

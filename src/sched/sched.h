@@ -111,7 +111,8 @@ struct grun {
 /* What is to be done when a goroutine ends, also inside pirn_exit: in the frame of who asks for it. */
 struct at_end {
     struct at_end *next;
-    void (*fn)(struct at_end *, bool dropped); /* dropped: by the stop, not by the goroutine itself */
+    void (*fn)(struct at_end *,
+               bool dropped); /* dropped: by the stop, not by the goroutine itself */
 };
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */

@@ -32,7 +32,7 @@
 
 #define ARITY 4
 #define ROOM_FIRST (4096 / sizeof(struct timer_slot))
-#define BATCH 128 /* fired in one hold of the lock */
+#define BATCH 128                        /* fired in one hold of the lock */
 #define SOON ((int64_t)20 * 1000 * 1000) /* two looks of sysmon */
 
 /* --- the heap, under its lock -------------------------------------------------------------------- */
@@ -208,8 +208,8 @@ static void see_to(int64_t when)
         return; /* on g0: will look itself */
     }
     at_fence(SEQ_CST); /* [T1] */
-    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
-        && !has_keeper(when) && !(mp && is_far(when))) {
+    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED) && !has_keeper(when)
+        && !(mp && is_far(when))) {
         wake_one(mp ? mp->p : NULL);
     }
 }

@@ -28,7 +28,7 @@ struct timer_kind {
 struct timer {
     const struct timer_kind *kind;
     AT(struct timers *) heap; /* where it is pending; NULL: it is not */
-    at_u32 generation;        /* ++ each time that it is set; under that heap's lock, or not pending */
+    at_u32 generation; /* ++ each time that it is set; under that heap's lock, or not pending */
     /* under the lock of that heap */
     uint32_t at;
     int64_t when;

@@ -324,7 +324,8 @@ static bool cant_send(const pirn_chanv *c)
 
 static bool cant_recv(const pirn_chanv *c)
 {
-    if (!c || at_load(&c->word, RELAXED) & CHAN_TIMER || chan_can_recv(at_load(&c->word, RELAXED))) {
+    if (!c || at_load(&c->word, RELAXED) & CHAN_TIMER
+        || chan_can_recv(at_load(&c->word, RELAXED))) {
         return !c;
     }
     at_fence(SEQ_CST); /* [K1] */

@@ -17,7 +17,7 @@ struct pirn_timer;
 #define CHAN_SENDERS ((uint64_t)16)
 #define CHAN_TIMER ((uint64_t)32) /* it has one */
 #define CHAN_FD ((uint64_t)64)    /* it has one, which tells whether it can be received from */
-#define CHAN_ONE ((uint64_t)256) /* one element */
+#define CHAN_ONE ((uint64_t)256)  /* one element */
 #define CHAN_MOST ((size_t)1 << 55)
 
 typedef AT(void *) winner_t;
@@ -50,8 +50,8 @@ struct pirn_chanv {
     size_t head; /* where the oldest element is */
     struct chan_queue receivers, senders;
     at_u32 refs;
-    uint32_t selects; /* that will come back to take an operation off; under the lock */
-    bool dead;        /* the last reference is gone */
+    uint32_t selects;         /* that will come back to take an operation off; under the lock */
+    bool dead;                /* the last reference is gone */
     bool fd_on;               /* what the descriptor says */
     int fd;                   /* pirn_chan_fd; under the lock */
     struct pirn_timer *timer; /* that sends to it, and goes with it; it looks unbuffered then */
@@ -102,8 +102,8 @@ void chan_unlock_or_free(pirn_chanv *c);
 void chan_leave(struct chan_op *op);
 /* The word of c as its queues are now. */
 uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word);
-void chan_tell_fd(pirn_chanv *c, uint64_t word); /* under the lock: word is what it will be */
-void chan_unlock(pirn_chanv *c); /* after its queues may have changed */
+void chan_tell_fd(pirn_chanv *c, uint64_t word);      /* under the lock: word is what it will be */
+void chan_unlock(pirn_chanv *c);                      /* after its queues may have changed */
 void chan_unlock_empty(pirn_chanv *c, uint64_t word); /* drops what is in the buffer */
 
 #endif

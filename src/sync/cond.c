@@ -91,7 +91,9 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
         leave(c, &op.early);
     }
     mutex_lock_again(m);
-    return winner == select_also_of(&s) ? 0 : winner == select_timer_of(&s) ? -ETIMEDOUT : ctx_err(ctx);
+    return winner == select_also_of(&s)    ? 0
+           : winner == select_timer_of(&s) ? -ETIMEDOUT
+                                           : ctx_err(ctx);
 }
 
 void cond_forget(struct waiter *w)

@@ -43,8 +43,7 @@ static at_u64 *state_of(pirn_mutex *m)
 static bool take_if_free(at_u64 *state)
 {
     uint64_t s = at_load(state, RELAXED);
-    return !(s & (HELD | STARVING | WORD_LOCKED))
-           && at_cas(state, &s, s | HELD, ACQUIRE, RELAXED);
+    return !(s & (HELD | STARVING | WORD_LOCKED)) && at_cas(state, &s, s | HELD, ACQUIRE, RELAXED);
 }
 
 static bool spin_for(at_u64 *state)

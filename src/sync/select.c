@@ -270,9 +270,8 @@ static void queue_all(struct select *s)
             k->chan_->selects++;
             chan_put_locked(op);
         } else if (unlikely(is_fd(k))) {
-            s->ops[i] = (struct chan_op){.waiter = s->waiter,
-                                         .winner = &s->winner,
-                                         .fd = {k->fd_, poller_events(k)}};
+            s->ops[i] = (struct chan_op){
+                .waiter = s->waiter, .winner = &s->winner, .fd = {k->fd_, poller_events(k)}};
         }
     }
 }
@@ -459,8 +458,8 @@ static int do_until(pirn_case *op, int64_t deadline, const char *call)
         select_unlock(&s);
         visit_cant_wait(call);
     } else {
-        void *winner =
-            select_wait(v, &s, op->kind_ == PIRN_CASE_SEND_ ? WAIT_CHAN_SEND_UNTIL : WAIT_CHAN_RECV_UNTIL);
+        void *winner = select_wait(
+            v, &s, op->kind_ == PIRN_CASE_SEND_ ? WAIT_CHAN_SEND_UNTIL : WAIT_CHAN_RECV_UNTIL);
         if (winner == select_timer_of(&s)) {
             return -ETIMEDOUT;
         }
@@ -471,8 +470,7 @@ static int do_until(pirn_case *op, int64_t deadline, const char *call)
 
 EXPORT int pirn_chanv_send_until(pirn_chanv *c, const void *elem, pirn_ns deadline)
 {
-    pirn_case op = {
-        .kind_ = PIRN_CASE_SEND_, .chan_ = c, .elem_ = (void *)(uintptr_t)elem};
+    pirn_case op = {.kind_ = PIRN_CASE_SEND_, .chan_ = c, .elem_ = (void *)(uintptr_t)elem};
     return do_until(&op, deadline, "pirn_chan_send_until");
 }
 

@@ -28,8 +28,9 @@ struct select {
 
 #define SELECT_INIT(cases_, ops_, n_, deadline_)                                                   \
     {                                                                                              \
-        .cases = (cases_), .ops = (ops_), .n = (n_), .deadline = (deadline_),                      \
-        .timer = {.kind = &select_timer }                                                          \
+        .cases = (cases_), .ops = (ops_), .n = (n_), .deadline = (deadline_), .timer = {           \
+            .kind = &select_timer                                                                  \
+        }                                                                                          \
     }
 extern const struct timer_kind select_timer;
 

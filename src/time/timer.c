@@ -19,7 +19,7 @@
 
 /* --- functions -------------------------------------------------------------------------------------- */
 
-struct call { /* of a goroutine that runs fn, in its frame */
+struct call {             /* of a goroutine that runs fn, in its frame */
     struct at_end at_end; /* first */
     struct call *next;
     struct pirn_timer *timer;

@@ -30,6 +30,6 @@ struct pirn_timer {
 
 struct pirn_timer *timer_of_func(void (*fn)(void *), void *arg);
 void timer_call(struct pirn_timer *t, struct visit v); /* begins a call */
-bool ctx_unwatch(struct pirn_timer *t); /* ctx/ctx.c: true if it was still to come */
+bool ctx_unwatch(struct pirn_timer *t);                /* ctx/ctx.c: true if it was still to come */
 
 #endif
