@@ -8,7 +8,7 @@ void make_runnable(struct g *gp)
     if (unlikely(was != G_WAITING)) {
         throw("park: ready of goroutine %lu, which is %s", gp->id, g_status_name(was));
     }
-    tool_release(gp);
+    tool_ready(&gp->tool);
     at_store(&gp->status, G_RUNNABLE, RELAXED);
 }
 

@@ -78,6 +78,14 @@ static inline void chan_look(pirn_chanv *c)
     }
 }
 
+/* For a detector of races: a time is received after its timer was set. The channel may be gone. */
+static inline void chan_say_received(const pirn_chanv *c, bool received)
+{
+    if (received) {
+        tool_acquire(&c->timer);
+    }
+}
+
 /* Under the lock: drops what is in the buffer. The word to leave. */
 static inline uint64_t chan_empty_locked(pirn_chanv *c, uint64_t word)
 {
