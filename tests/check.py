@@ -121,9 +121,9 @@ class Check:
                                '-fsyntax-only', f.name])
 
     def native(self):
-        """all tests, as users get the library"""
+        """all tests, as users get the library; and those of pirn-race"""
         if self.build('native'):
-            self.tests('native', ALL)
+            self.tests('native', (*ALL, 'race'))
 
     def clang(self):
         """built by clang; unit tests"""
@@ -157,7 +157,7 @@ class Check:
         """thread sanitizer"""
         if self.build('tsan'):
             self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
-                       wrapper=tsan_wrapper(), some=('4', '16'))
+                       wrapper=run.tsan_wrapper(), some=('4', '16'))
 
     def model(self):
         """the model checker: its own tests, the models in short, planted bugs, Promela"""
@@ -241,18 +241,6 @@ EXTRA = ('ubsan', 'valgrind')
 def tail(text, lines=80):
     rows = re.sub(r'\033\[[0-9;]*[mK]', '', text).splitlines()
     return '\n'.join(rows if len(rows) <= lines else ['[...]'] + rows[-lines:])
-
-
-def tsan_wrapper():
-    """TSan of gcc 12 and clang 14 does not start where the kernel randomises over 28 bits."""
-    try:
-        bits = int(Path('/proc/sys/vm/mmap_rnd_bits').read_text())
-    except (OSError, ValueError):
-        bits = 0
-    fix = ['setarch', '-R']
-    if bits > 28 and subprocess.run([*fix, 'true'], capture_output=True).returncode == 0:
-        return fix
-    return []
 
 
 def main():
