@@ -181,7 +181,8 @@ CLEAN(channel_as_mutex)
 static void fill_ring(pirn_chan(int) c, struct box *ring)
 {
     for (int i = 0; i < N; i++) {
-        ring[i % 5].v = i; /* send i - 1 has ended: receive i - 4 has come, and i - 5 was looked at */
+        ring[i % 5].v =
+            i; /* send i - 1 has ended: receive i - 4 has come, and i - 5 was looked at */
         pirn_chan_send(c, i);
     }
 }
@@ -327,7 +328,7 @@ static void try_send(pirn_chan(struct box *) c, pirn_wg *wg)
         struct box *b = malloc(sizeof *b);
         b->v = 3;
         int err = tries++ % 2 ? !pirn_chan_try_send(c, b)
-                        : pirn_chan_send_until(c, b, pirn_deadline(100 * PIRN_US));
+                              : pirn_chan_send_until(c, b, pirn_deadline(100 * PIRN_US));
         if (err) {
             free(b);
             pirn_yield();
@@ -349,7 +350,7 @@ CLEAN(tries_and_timeouts)
         for (int i = 0, tries = 0; i < 2 * N;) {
             struct box *b;
             if (tries++ % 3 ? pirn_chan_try_recv(c, &b) == 1
-                      : pirn_chan_recv_until(c, &b, pirn_deadline(100 * PIRN_US)) == 0) {
+                            : pirn_chan_recv_until(c, &b, pirn_deadline(100 * PIRN_US)) == 0) {
                 CHECK_EQ(b->v, 3);
                 free(b);
                 i++;
