@@ -121,9 +121,9 @@ class Check:
                                '-fsyntax-only', f.name])
 
     def native(self):
-        """all tests, as users get the library"""
+        """all tests, as users get the library; and those of pirn-race"""
         if self.build('native'):
-            self.tests('native', ALL)
+            self.tests('native', (*ALL, 'race'))
 
     def clang(self):
         """built by clang; unit tests"""
@@ -157,7 +157,7 @@ class Check:
         """thread sanitizer"""
         if self.build('tsan'):
             self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
-                       wrapper=tsan_wrapper(), some=('4', '16'))
+                       wrapper=run.tsan_wrapper(), some=('4', '16'))
 
     def model(self):
         """the model checker: its own tests, the models in short, planted bugs, Promela"""
@@ -206,23 +206,34 @@ class Check:
         libdir = next(dest.rglob('pirn.pc')).parent.parent
         pkg = {'PKG_CONFIG_PATH': str(libdir / 'pkgconfig'),
                'PKG_CONFIG_SYSROOT_DIR': str(dest)}
-        flags = subprocess.run(['pkg-config', '--cflags', '--libs', 'pirn'], text=True,
-                               capture_output=True, env={**os.environ, **pkg})
-        if flags.returncode != 0:
-            self.result.failed.append('install: pkg-config')
-            print(f'FAIL install: pkg-config\n{run.indent(flags.stderr)}')
+        flags = self.flags_of('pirn', pkg)
+        if flags is None:
             return
-        flags = shlex.split(flags.stdout)
         source = ROOT / 'examples/01_hello.c'
         if not source.exists():
             source = ROOT / 'examples/demo.c'
         static = [str(libdir / 'libpirn.a') if f == '-lpirn' else f for f in flags]
-        for how, with_flags, env in (('shared', flags, {'LD_LIBRARY_PATH': str(libdir)}),
-                                     ('static', static, {})):
+        shared = {'LD_LIBRARY_PATH': str(libdir)}
+        ways = [('shared', flags, shared, []), ('static', static, {}, [])]
+        if (libdir / 'pkgconfig/pirn-race.pc').exists():
+            race = self.flags_of('pirn-race', pkg)
+            ways += [('race', race, {**shared, **run.RACE_ENV}, run.tsan_wrapper())] if race else []
+        for how, with_flags, env, wrapper in ways:
             program = tmp / how
             if self.step(f'install: compile {source.name}, {how}',
                          ['cc', '-O2', '-o', program, source, *with_flags]):
-                self.step(f'install: run {source.name}, {how}', ['timeout', '60', program], env)
+                self.step(f'install: run {source.name}, {how}',
+                          [*wrapper, 'timeout', '60', program], env)
+
+    def flags_of(self, package, env):
+        """What pkg-config says, or None."""
+        p = subprocess.run(['pkg-config', '--cflags', '--libs', package], text=True,
+                           capture_output=True, env={**os.environ, **env})
+        if p.returncode == 0:
+            return shlex.split(p.stdout)
+        self.result.failed.append(f'install: pkg-config {package}')
+        print(f'FAIL install: pkg-config {package}\n{run.indent(p.stderr)}')
+        return None
 
     def valgrind(self):
         """unit tests under valgrind (not part of check)"""
@@ -241,18 +252,6 @@ EXTRA = ('ubsan', 'valgrind')
 def tail(text, lines=80):
     rows = re.sub(r'\033\[[0-9;]*[mK]', '', text).splitlines()
     return '\n'.join(rows if len(rows) <= lines else ['[...]'] + rows[-lines:])
-
-
-def tsan_wrapper():
-    """TSan of gcc 12 and clang 14 does not start where the kernel randomises over 28 bits."""
-    try:
-        bits = int(Path('/proc/sys/vm/mmap_rnd_bits').read_text())
-    except (OSError, ValueError):
-        bits = 0
-    fix = ['setarch', '-R']
-    if bits > 28 and subprocess.run([*fix, 'true'], capture_output=True).returncode == 0:
-        return fix
-    return []
 
 
 def main():

@@ -12,6 +12,9 @@ A program that must die says what is expected in its head comment:
   expect-first-line: TEXT      first line of stderr, exactly
   expect-stderr: TEXT          stderr contains it (may be repeated)
   expect-stderr-regex: RE      expect-stdout: TEXT
+  expect-no-stderr: TEXT
+  expect-race: FN by WHO, FN by WHO   ThreadSanitizer reports these two accesses, by functions
+                               FN of goroutines that run WHO (or: thread, main thread); exit 66
   env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON
 
 A compile test has // expect-ok, or // expect-error: REGEX (expect-error-gcc:,
@@ -217,7 +220,10 @@ def harness_tests(program, label, wrapper=()):
 
 
 DIE_KEYS = ('expect-exit', 'expect-signal', 'expect-first-line', 'expect-stderr',
-            'expect-stderr-regex', 'expect-stdout', 'env', 'timeout', 'procs', 'skip-in')
+            'expect-stderr-regex', 'expect-no-stderr', 'expect-stdout', 'expect-race', 'env',
+            'timeout', 'procs', 'skip-in')
+# Programs linked with pirn-race. At its end TSan would wait a second for others that still run.
+RACE_ENV = {'TSAN_OPTIONS': 'halt_on_error=1:atexit_sleep_ms=0'}
 
 
 def read_expectations(source):
@@ -231,9 +237,29 @@ def read_expectations(source):
     return found, bad
 
 
+def race_trouble(report, want):
+    """What is wrong with a report, if it is to be of the two accesses of an expect-race."""
+    names = dict(re.findall(r"^  Thread (T\d+) '(?:goroutine \d+: )?([^,']*)", report, re.M))
+    found = [f'{fn} by {names.get(thread, "thread") if thread else who}' for who, thread, fn in
+             re.findall(r'^  .*(?:read|write) of size \d+ at \S+ by (main thread|thread (T\d+)).*:\n'
+                        r'    #0 (\w+)', report, re.M | re.I)]
+    wanted = [w.strip() for w in want.split(',')]
+    if sorted(found) == sorted(wanted):
+        return []
+    return [f'expected a race of {" and ".join(wanted)}, got: {" and ".join(found) or "none"}']
+
+
 def die_judge(want):
+    if 'expect-race' in want:
+        want.setdefault('expect-exit', ['66'])
+
     def judge(o):
         wrong = []
+        for text in want.get('expect-race', []):
+            wrong += race_trouble(o.err, text)
+        for text in want.get('expect-no-stderr', []):
+            if text in o.err:
+                wrong.append(f'in stderr: {text!r}')
         if 'expect-exit' in want and o.code != int(want['expect-exit'][0]):
             wrong.append(f'expected exit {want["expect-exit"][0]}, got: {end_of(o.code)}')
         if 'expect-signal' in want:
@@ -262,8 +288,8 @@ def die_tests(program, source, name, run_label='', wrapper=()):
     want, bad = read_expectations(source)
     if bad:
         return [broken(name, f'{source}: unknown expectation {bad[0]!r}')]
-    if not ('expect-exit' in want or 'expect-signal' in want):
-        return [broken(name, f'{source}: no expect-exit or expect-signal in its head')]
+    if not want.keys() & {'expect-exit', 'expect-signal', 'expect-race'}:
+        return [broken(name, f'{source}: no expect-exit, -signal or -race in its head')]
     skip = None
     for line in want.get('skip-in', []):
         where, _, why = line.partition(' ')
@@ -275,6 +301,28 @@ def die_tests(program, source, name, run_label='', wrapper=()):
         tests.append(Test(full, [*wrapper, str(program)], env,
                           int(want.get('timeout', ['0'])[0]), split=True,
                           judge=die_judge(want), skip=skip))
+    return tests
+
+
+def tsan_wrapper():
+    """TSan of gcc 12 and clang 14 does not start where the kernel randomises over 28 bits."""
+    try:
+        bits = int(Path('/proc/sys/vm/mmap_rnd_bits').read_text())
+    except (OSError, ValueError):
+        bits = 0
+    fix = ['setarch', '-R']
+    if bits > 28 and subprocess.run([*fix, 'true'], capture_output=True).returncode == 0:
+        return fix
+    return []
+
+
+def race_tests(program, source, name):
+    """A race that must be reported; or, if nothing is expected, a harness program without any."""
+    planted = any(k.startswith('expect-') for k in read_expectations(source)[0])
+    tests = (die_tests(program, source, name, wrapper=tsan_wrapper()) if planted else
+             harness_tests(program, name, tsan_wrapper()))
+    for t in tests:
+        t.env = {**RACE_ENV, **t.env}
     return tests
 
 
@@ -339,10 +387,14 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
         if not line.strip():
             continue
         kind, name, program, source = line.split('\t')
-        if kinds and kind not in kinds:
+        if kinds and (name if kind == 'skip' else kind) not in kinds:
             continue
-        name = f'{kind}/{name}'
-        if kind == 'die':
+        name = name if kind == 'skip' else f'{kind}/{name}'
+        if kind == 'skip':
+            tests.append(Test(name, [], skip=program))
+        elif kind == 'race':
+            tests += race_tests(program, source, name)
+        elif kind == 'die':
             tests += die_tests(program, source, name, run_label, wrapper)
         elif kind == 'example':
             tests.append(Test(name, [*wrapper, program]))
@@ -449,7 +501,7 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('programs', nargs='*')
     ap.add_argument('--manifest', action='append', default=[])
-    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,example')
+    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,example,race')
     ap.add_argument('--die', action='append', default=[], metavar='PROGRAM=SOURCE')
     ap.add_argument('--compile', action='append', default=[], metavar='FOLDER')
     ap.add_argument('--repeat', type=int, default=1)

@@ -11,6 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+import run  # noqa: E402  (tests/run.py)
+
 HERE = Path(__file__).resolve().parent
 CC = os.environ.get('CC', 'cc')
 
@@ -51,6 +54,17 @@ int main(void)
 
 SIGNAL = '// expect-signal: SIGABRT\n#include <stdlib.h>\nint main(void) { abort(); }\n'
 SILENT = 'int main(void) { return 0; }\n'
+
+REPORT = """WARNING: ThreadSanitizer: data race (pid=1)
+  Write of size 4 at 0x1 by thread T6:
+    #0 add a.c:3 (a+0x1)
+    #1 go_call_args
+
+  Previous read of size 4 at 0x1 by main thread:
+    #0 main a.c:9 (a+0x2)
+
+  Thread T6 'goroutine 2: racer, a.c:8' (tid=0, running) created by thread T3 at:
+"""
 
 COMPILE = {
     'ok_also.c': '// expect-ok\n// also: -DBAD\n#ifdef BAD\n#error\n#endif\nint x;\n',
@@ -125,10 +139,25 @@ def die(tmp):
     expect('totals', out.splitlines()[-1] == '2 passed, 5 failed' and code == 1, out)
     for line in (r'^FAIL die/wrong_exit: expected exit 3, got: exit 2$',
                  r"^FAIL die/wrong_text: not in stderr: 'elsewhere'$",
-                 r'^FAIL die/silent: .* no expect-exit or expect-signal',
+                 r'^FAIL die/silent: .* no expect-exit, -signal or -race',
                  r"^FAIL die/misspelt: .* unknown expectation 'expect-sterr'",
                  r'^FAIL die/alive: expected SIGABRT, got: exit 0$'):
         expect(f'no line {line!r}', re.search(line, out, re.M), out)
+
+
+def races(tmp):
+    """tmp is not needed: what a report must say."""
+    for want, good in (('add by racer, main by main thread', True),
+                       ('main by main thread, add by racer', True),
+                       ('add by racer, add by racer', False), ('add by racer', False),
+                       ('add by main thread, main by racer', False)):
+        expect(f'race {want!r}', (run.race_trouble(REPORT, want) == []) == good, REPORT)
+    judge = run.die_judge({'expect-race': ['add by racer, main by main thread'],
+                           'expect-no-stderr': ['deep']})
+    expect('race: exit 0', 'expected exit 66' in (judge(run.Outcome(0, '', REPORT, '', 0)) or ''), '')
+    expect('race: exit 66', judge(run.Outcome(66, '', REPORT, '', 0)) is None, '')
+    expect('race: deep', judge(run.Outcome(66, '', REPORT + 'deep', '', 0)), '')
+    expect('race: none', judge(run.Outcome(66, '', '', '', 0)), '')
 
 
 def compiles(tmp):
@@ -148,7 +177,7 @@ def compiles(tmp):
 
 
 with tempfile.TemporaryDirectory() as d:
-    for part in (harness, die, compiles):
+    for part in (harness, die, races, compiles):
         folder = Path(d) / part.__name__
         folder.mkdir()
         part(folder)

@@ -13,11 +13,75 @@
 
 #include "base/fatal.h"
 
-void tool_race_begin(void)
+/* Before anything of pirn's is called. */
+__attribute__((constructor(101))) static void refuse_without_tsan(void)
 {
     if (!__tsan_switch_to_fiber) {
         fatal("pirn-race: the program is not built with -fsanitize=thread");
     }
+}
+
+/*
+ * The linker puts these in the place of libc's functions in this library (src/meson.build), which TSan
+ * watches. It knows nothing of what orders the runtime's own accesses, and would report them; and they
+ * might hide those of the program.
+ */
+#define WRAP(ret, name, params, args)                                                              \
+    ret __real_##name params;                                                                      \
+    ret __wrap_##name params;                                                                      \
+    ret __wrap_##name params                                                                       \
+    {                                                                                              \
+        __tsan_ignore_thread_begin();                                                              \
+        ret result = __real_##name args;                                                           \
+        __tsan_ignore_thread_end();                                                                \
+        return result;                                                                             \
+    }
+
+WRAP(void *, malloc, (size_t n), (n))
+WRAP(void *, calloc, (size_t n, size_t size), (n, size))
+WRAP(void *, realloc, (void *p, size_t n), (p, n))
+WRAP(void *, aligned_alloc, (size_t align, size_t n), (align, n))
+WRAP(void *, mmap, (void *p, size_t n, int prot, int flags, int fd, off_t at),
+     (p, n, prot, flags, fd, at))
+WRAP(void *, mmap64, (void *p, size_t n, int prot, int flags, int fd, off_t at),
+     (p, n, prot, flags, fd, at))
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+void __wrap_free(void *p)
+{
+    __tsan_ignore_thread_begin();
+    __real_free(p);
+    __tsan_ignore_thread_end();
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t n);
+void *__wrap_memmove(void *to, const void *from, size_t n);
+void *__wrap_memset(void *to, int c, size_t n);
+
+/* volatile: else the compiler finds that this is memmove. */
+void *__wrap_memmove(void *to, const void *from, size_t n)
+{
+    volatile unsigned char *t = to;
+    const volatile unsigned char *f = from;
+    for (size_t i = 0; i < n; i++) {
+        size_t k = (uintptr_t)to <= (uintptr_t)from ? i : n - 1 - i;
+        t[k] = f[k];
+    }
+    return to;
+}
+
+void *__wrap_memcpy(void *to, const void *from, size_t n)
+{
+    return __wrap_memmove(to, from, n);
+}
+
+void *__wrap_memset(void *to, int c, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        ((volatile unsigned char *)to)[i] = (unsigned char)c;
+    }
+    return to;
 }
 
 /* TSan sees a new mapping, and forgets who used the old one. */
@@ -54,6 +118,7 @@ static struct {
     at_u32 lock; /* a spin lock: this layer has no other, and the sections are a few lines */
     uint32_t first, n;
     void *fiber[ROOM];
+    bool unfinished[ROOM];
 } resting;
 
 static void spin_lock(void)
@@ -71,22 +136,30 @@ static void spin_unlock(void)
 void *tool_fiber_take(void)
 {
     void *fiber = NULL;
+    bool unfinished = false;
     spin_lock();
     if (resting.n > QUARANTINE) {
         fiber = resting.fiber[resting.first];
+        unfinished = resting.unfinished[resting.first];
         resting.first = (resting.first + 1) % ROOM;
         resting.n--;
     }
     spin_unlock();
+    if (unfinished) {
+        __tsan_destroy_fiber(fiber);
+        fiber = NULL;
+    }
     return fiber ? fiber : __tsan_create_fiber(0);
 }
 
-void tool_fiber_give(void *fiber)
+void tool_fiber_give(void *fiber, bool unfinished)
 {
     spin_lock();
     bool room = resting.n < ROOM;
     if (room) {
-        resting.fiber[(resting.first + resting.n++) % ROOM] = fiber;
+        uint32_t i = (resting.first + resting.n++) % ROOM;
+        resting.fiber[i] = fiber;
+        resting.unfinished[i] = unfinished;
     }
     spin_unlock();
     if (!room) {

@@ -17,6 +17,9 @@
  * PIRN_RACE: the library for programs that look for races of their own (docs/races.md). The program is
  * built with -fsanitize=thread, pirn itself is not: a switch orders nothing, so goroutines that share a
  * thread are as two threads to TSan, and what orders them is said by tool_release() and tool_acquire().
+ * What the runtime itself does is unknown to TSan: the loads and stores, and, since they are wrapped
+ * (tool.c), its calls of libc functions that TSan knows. On g0 nothing is acquired: g0 makes all kinds
+ * of goroutines ready, and would pass on to one what it knows of the other.
  */
 #ifndef PIRN_BASE_TOOL_H
 #define PIRN_BASE_TOOL_H
@@ -70,10 +73,18 @@
 #include <valgrind/valgrind.h>
 #endif
 #if TOOL_RACE
+/* Of TSan; gcc has no header with these. */
+void __tsan_ignore_thread_begin(void);
+void __tsan_ignore_thread_end(void);
+void __tsan_atomic64_store(volatile int64_t *addr, int64_t value, int order);
+#define TOOL_TSAN_RELEASE 3
 #pragma weak __tsan_acquire
+#pragma weak __tsan_atomic64_store
 #pragma weak __tsan_create_fiber
 #pragma weak __tsan_destroy_fiber
 #pragma weak __tsan_get_current_fiber
+#pragma weak __tsan_ignore_thread_begin
+#pragma weak __tsan_ignore_thread_end
 #pragma weak __tsan_release
 #pragma weak __tsan_set_fiber_name
 #pragma weak __tsan_switch_to_fiber
@@ -107,36 +118,24 @@ static inline void tool_acquire(const void *addr)
 #endif
 }
 
-/* Copies of the program's values that the runtime makes are no accesses of the program's. */
-static inline void tool_copy(void *to, const void *from, size_t n)
+/* From one to one: who acquires *word comes after this release, and after nobody who used it before.
+ * Zeroes *word, which the program must not know. */
+static inline void tool_hand_over(void *word)
 {
+    (void)word;
 #if TOOL_RACE
-    for (size_t i = 0; i < n; i++) {
-        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
-    }
-#else
-    memcpy(to, from, n);
+    __tsan_atomic64_store((volatile int64_t *)word, 0, TOOL_TSAN_RELEASE);
 #endif
 }
 
-static inline void tool_zero(void *to, size_t n)
-{
-#if TOOL_RACE
-    for (size_t i = 0; i < n; i++) {
-        ((volatile unsigned char *)to)[i] = 0;
-    }
-#else
-    memset(to, 0, n);
-#endif
-}
-
-void tool_race_begin(void);                         /* tool.c: refuses a program without TSan */
+/* tool.c */
 void tool_forget_memory(void *bottom, size_t size); /* nobody has ever used it */
 void tool_name(void *fiber, uint64_t id, const char *site);
 
-/* tool.c: a fiber costs TSan most of a megabyte, so they are used again. */
+/* A fiber costs TSan most of a megabyte, so they are used again; but not those of goroutines that have
+ * not returned from all their calls, for TSan still has these. */
 void *tool_fiber_take(void);
-void tool_fiber_give(void *fiber);
+void tool_fiber_give(void *fiber, bool unfinished);
 
 struct tool_stack { /* empty, without such a tool */
 #if TOOL_ASAN
@@ -146,6 +145,10 @@ struct tool_stack { /* empty, without such a tool */
 #endif
 #if TOOL_TSAN
     void *fiber;
+    bool unfinished; /* it ends inside its calls */
+#endif
+#if TOOL_RACE
+    uint64_t word; /* who makes it ready, to it */
 #endif
 };
 
@@ -176,21 +179,58 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
 #endif
 #if TOOL_RACE
     tool_forget_memory(bottom, size);
-    tool_release(bottom);
 #endif
 #if TOOL_TSAN
     t->fiber = tool_fiber_take();
 #endif
 }
 
-/* The first thing of a goroutine. site: "fn\0file:line", or NULL. */
-static inline void tool_goroutine_begin(struct tool_stack *t, void *bottom, uint64_t id,
-                                        const char *site)
+/* By who makes a goroutine ready, and by itself when it goes on. */
+static inline void tool_ready(struct tool_stack *t)
 {
-    (void)t, (void)bottom, (void)id, (void)site;
+    (void)t;
 #if TOOL_RACE
-    tool_acquire(bottom);
+    tool_hand_over(&t->word);
+#endif
+}
+
+static inline void tool_go_on(struct tool_stack *t)
+{
+    (void)t;
+#if TOOL_RACE
+    tool_acquire(&t->word);
+#endif
+}
+
+/* The first thing of a goroutine. site: "fn\0file:line", or NULL. */
+static inline void tool_goroutine_begin(struct tool_stack *t, uint64_t id, const char *site)
+{
+    (void)t, (void)id, (void)site;
+#if TOOL_RACE
     tool_name(t->fiber, id, site);
+    tool_go_on(t);
+#endif
+}
+
+/* In the name of a goroutine that waits: an acquire and a release. */
+static inline void tool_pass_for(struct tool_stack *t, const void *addr)
+{
+    (void)t, (void)addr;
+#if TOOL_RACE
+    void *me = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(t->fiber, __tsan_switch_to_fiber_no_sync);
+    tool_acquire(addr);
+    tool_release(addr);
+    __tsan_switch_to_fiber(me, __tsan_switch_to_fiber_no_sync);
+#endif
+}
+
+/* The goroutine will not return from the calls that it is in. */
+static inline void tool_unfinished(struct tool_stack *t)
+{
+    (void)t;
+#if TOOL_RACE
+    t->unfinished = true;
 #endif
 }
 
@@ -199,7 +239,7 @@ static inline void tool_stack_end(struct tool_stack *t)
     (void)t;
 #if TOOL_TSAN
     if (t->fiber) {
-        tool_fiber_give(t->fiber);
+        tool_fiber_give(t->fiber, t->unfinished);
         t->fiber = NULL;
     }
 #endif

@@ -451,6 +451,7 @@ EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *
 {
     struct pirn_timer *t = timer_of_func(fn, arg);
     ctx = ctx ? ctx : pirn_ctx_current();
+    timer_say_set(t);
     t->ctx = ctx;
     ctx_ref(ctx);
     struct visit v = visit_begin();

@@ -58,12 +58,23 @@ static bool has_room(const pirn_group *g)
     return !(g->flags_ & LIMITED) || g->running_ < g->limit_;
 }
 
+/* Under the lock: one more. If only one may run, it comes after those before it. */
+static void enter_locked(pirn_group *g)
+{
+    g->running_++;
+    if (g->flags_ & LIMITED && g->limit_ == 1) {
+        tool_acquire(g);
+    }
+}
+
 EXPORT bool pirn_group_try_begin_(pirn_group *g)
 {
     enter();
     uint64_t word = word_lock(word_of(g));
     bool room = has_room(g);
-    g->running_ += room;
+    if (room) {
+        enter_locked(g);
+    }
     word_unlock(word_of(g), word);
     return room;
 }
@@ -74,7 +85,7 @@ EXPORT void pirn_group_begin_(pirn_group *g)
     struct visit v = visit_begin();
     uint64_t word = word_lock(word_of(g));
     if (has_room(g)) {
-        g->running_++;
+        enter_locked(g);
         word_unlock(word_of(g), word);
         visit_end(v);
         return;

@@ -236,6 +236,7 @@ void g_fini(bool keep)
         for (uint32_t i = 0; i < at_load(&s->ncut, RELAXED); i++) {
             struct g *gp = &slab_gs(s)[i];
             if (gp->stack_hi) {
+                tool_unfinished(&gp->tool);
                 tool_stack_end(&gp->tool);
             }
             if (gp->extra) {

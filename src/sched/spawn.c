@@ -114,7 +114,7 @@ static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint
         gp->site = site;
         gp->creator = 0;
         gp->done_wg = wg;
-        tool_release(gp);
+        tool_ready(&gp->tool);
         lock(&sched.lock);
         at_count(&sched.counts.spawned, 1);
         at_store(&gp->status, G_RUNNABLE, RELAXED);
@@ -141,7 +141,7 @@ static inline void launch(struct m *mp, struct g *gp, const char *site, struct p
     gp->site = site;
     gp->creator = likely(mp->curg) ? mp->curg->id : 0;
     gp->done_wg = wg;
-    tool_release(gp);
+    tool_ready(&gp->tool);
     at_count(&mp->p->counts.spawned, 1);
     at_store(&gp->status, G_RUNNABLE, RELAXED);
     runq_submit(mp->p, gp, true);
@@ -380,9 +380,7 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
 {
     struct m *mp = switch_finish();
     for (struct g *gp = mp->curg;; gp = mp->curg) {
-        tool_goroutine_begin(&gp->tool, stack_lo(gp), gp->id,
-                             gp->flags & G_SITE_PC ? NULL : gp->site);
-        tool_acquire(gp);
+        tool_goroutine_begin(&gp->tool, gp->id, gp->flags & G_SITE_PC ? NULL : gp->site);
         int64_t result = call(gp);
         if (unlikely(gp->extra)) {
             g_extra_end(gp);
@@ -411,6 +409,7 @@ EXPORT void pirn_exit(void)
         at_store(&sched.main_exited, 1, RELAXED);
         gp->done_wg = NULL; /* pirn_run goes on waiting */
     }
+    tool_unfinished(&gp->tool);
     if (gp->extra) {
         g_extra_end(gp);
     }

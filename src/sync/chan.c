@@ -47,7 +47,7 @@ static struct chan_queue *queue_of(struct chan_op *op)
 void chan_put_locked(struct chan_op *op)
 {
     struct chan_queue *q = queue_of(op);
-    tool_release(op); /* who waits, before its partner goes on */
+    tool_hand_over(&op->next); /* who waits, before its partner goes on */
     op->queued = true;
     op->next = NULL;
     op->prev = q->last;
@@ -71,12 +71,10 @@ static struct chan_op *take_locked(struct chan_queue *q)
         void *none = NULL;
         remove_locked(op);
         if (!op->winner) {
-            tool_acquire(op);
             return op;
         }
         if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
             op->chan->selects--; /* it does not come back to this channel */
-            tool_acquire(op);
             return op;
         }
     }
@@ -119,11 +117,11 @@ static inline void copy(void *to, const void *from, size_t size)
         return;
     }
     if (!from) {
-        tool_zero(to, size);
+        memset(to, 0, size);
     } else if (size == sizeof(uint64_t)) {
-        tool_copy(to, from, sizeof(uint64_t));
+        memcpy(to, from, sizeof(uint64_t));
     } else {
-        tool_copy(to, from, size);
+        memcpy(to, from, size);
     }
 }
 
@@ -133,16 +131,52 @@ static inline void *slot(pirn_chanv *c, size_t i)
     return c->buf + (i < c->cap ? i : i - c->cap) * c->elem;
 }
 
-/* A place in the buffer orders those who use it one after the other. */
+/*
+ * For a detector of races. Without a buffer, each of the partners comes after what the other did before
+ * it met him. With one, a place in it orders those who use it one after the other: so the k-th receive
+ * is ordered before the end of the (k + cap)-th send, and nothing else. What goes straight from frame to
+ * frame is told as if it went through the buffer.
+ */
+static inline void acquire(const void *addr)
+{
+    struct m *mp = TOOL_RACE ? getm() : NULL;
+    if (!mp || mp->curg) { /* not on g0 (base/tool.h) */
+        tool_acquire(addr);
+    }
+}
+
 static inline void pass(const void *slot)
 {
-    tool_acquire(slot);
+    acquire(slot);
     tool_release(slot);
+}
+
+/* A thread can't be spoken for: it and its partner seem ordered both ways. */
+static inline void pass_for(const struct chan_op *op, const void *slot)
+{
+    if (TOOL_RACE && op->waiter->g) {
+        tool_pass_for(&op->waiter->g->tool, slot);
+    } else {
+        acquire(&op->next);
+        pass(slot);
+    }
 }
 
 static inline void drop_oldest(pirn_chanv *c)
 {
     c->head = c->head + 1 < c->cap ? c->head + 1 : 0;
+}
+
+/* To one who waits: the buffer is empty. */
+static inline void say_sent_to(pirn_chanv *c, const struct chan_op *to)
+{
+    if (!TOOL_RACE || c->cap == 0) {
+        acquire(&to->next);
+        return;
+    }
+    pass(slot(c, 0));
+    pass_for(to, slot(c, 0));
+    drop_oldest(c);
 }
 
 /* --- operations, under the lock ---------------------------------------------------------------------- */
@@ -159,6 +193,7 @@ ALWAYS_INLINE bool send_locked(pirn_chanv *c, uint64_t word, const void *elem)
     struct chan_op *to;
     size_t n = chan_count(word);
     if (c->receivers.first && (to = take_locked(&c->receivers))) {
+        say_sent_to(c, to);
         copy(to->elem, elem, c->elem);
         struct waiter *w = serve(to, true);
         unlock_as(c, word);
@@ -180,12 +215,13 @@ ALWAYS_INLINE bool recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *o
     size_t n = chan_count(word);
     if (n > 0) {
         pass(slot(c, 0));
+        chan_say_received(c, c->timer);
         copy(elem, slot(c, 0), c->elem);
         drop_oldest(c);
         struct waiter *w = NULL;
         if (c->senders.first
             && (from = take_locked(&c->senders))) { /* its value is the youngest now */
-            pass(slot(c, n - 1));
+            pass_for(from, slot(c, n - 1));
             copy(slot(c, n - 1), from->elem, c->elem);
             w = serve(from, true);
         } else {
@@ -199,6 +235,7 @@ ALWAYS_INLINE bool recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *o
         return true;
     }
     if (c->senders.first && (from = take_locked(&c->senders))) {
+        acquire(&from->next);
         copy(elem, from->elem, c->elem);
         struct waiter *w = serve(from, true);
         *ok = true;
@@ -241,6 +278,7 @@ ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, b
         chan_tell_fd(c, u.value);
     }
     visit_park(v, op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    chan_say_received(c, !sends);
     return op.ok;
 }
 

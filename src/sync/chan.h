@@ -87,6 +87,14 @@ static inline void chan_look(pirn_chanv *c)
     }
 }
 
+/* For a detector of races: a time is received after its timer was set. The channel may be gone. */
+static inline void chan_say_received(const pirn_chanv *c, bool received)
+{
+    if (received) {
+        tool_acquire(&c->timer);
+    }
+}
+
 /* Under the lock. Each carries the operation out if it can be, unlocks, and makes the partner ready;
  * false: it must wait, and the lock is still held. Who sends has seen that it is not closed. */
 bool chan_send_locked(pirn_chanv *c, uint64_t word, const void *elem);

@@ -359,6 +359,7 @@ int select_case_of(const struct select *s, void *winner)
     if (!op->ok && op->sends) {
         misuse("send on closed channel");
     }
+    chan_say_received(op->chan, !op->sends && takes_part(&s->cases[i]));
     finish(&s->cases[i], op->ok);
     return i;
 }

@@ -75,7 +75,9 @@ static inline struct waiter *add(struct visit v, pirn_wg *wg, int n)
 {
     at_u64 *state = state_of(wg);
     uint64_t s = at_load(state, RELAXED);
-    tool_release(wg);
+    if (n < 0) {
+        tool_release(wg);
+    }
     for (;;) {
         int32_t sum = add_to(s, n);
         if (unlikely(sum < 0)) {

@@ -72,7 +72,10 @@ static void run_call(void *arg)
     t->running = &c;
     word_unlock(&t->word, 0);
     g_at_end(&c.at_end);
-    tool_acquire(t);
+    tool_acquire(&t->fn); /* after it was set, */
+    if (t->ctx) {
+        tool_acquire(t->ctx); /* and after its context was cancelled */
+    }
     t->fn(t->arg);
     g_at_end_run(&c.at_end);
 }
@@ -243,6 +246,7 @@ static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
         visit_end(v);
         misuse("a timer is set, and no runtime runs");
     }
+    tool_release(&c->timer); /* who sets it, before who receives the time */
     uint64_t word = word_lock(&c->word);
     bool was = at_load(&t->timer.heap, ACQUIRE) /* [H1] */
                || at_load(&t->begun, RELAXED) == at_load(&t->timer.generation, RELAXED)
@@ -259,6 +263,7 @@ static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
     struct visit v = visit_begin();
     t->chan = pirn_chanv_make(sizeof(pirn_ns), 1);
     chan_set_timer(t->chan, t);
+    tool_release(&t->chan->timer);
     if (v.mp || v.entered) {
         timer_set(&t->timer, pirn_deadline(ns), period);
     }
@@ -321,7 +326,7 @@ EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
         visit_end(v);
         misuse("a timer is set, and no runtime runs");
     }
-    tool_release(t);
+    timer_say_set(t);
     bool was = timer_set(&t->timer, pirn_deadline(ns), 0);
     visit_end(v);
     return was;
