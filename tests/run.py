@@ -17,6 +17,8 @@ A program that must die says what is expected in its head comment:
                                FN of goroutines that run WHO (or: thread, main thread); exit 66
   env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON
 
+An example must exit 0; what stands below "Prints:" in its head comment, it must print.
+
 A compile test has // expect-ok, or // expect-error: REGEX (expect-error-gcc:,
 expect-error-clang: for one compiler) and // line-of-error on the line that the
 compiler must name. It is tried with gcc and clang, and once more with each
@@ -381,6 +383,20 @@ def compile_tests(folder):
     return tests
 
 
+def example_judge(source):
+    head = Path(source).read_text().partition('*/\n#')[0]
+    _, found, text = head.partition('\n * Prints:\n *\n')
+    lines = re.findall(r'^ \*     (.*)$', text, re.M)
+
+    def judge(o):
+        if o.code != 0:
+            return end_of(o.code)
+        if found and o.out.splitlines() != lines:
+            return 'it does not print what its head says:\n' + '\n'.join(lines)
+        return None
+    return judge
+
+
 def manifest_tests(path, kinds, run_label='', wrapper=()):
     tests = []
     for line in Path(path).read_text().splitlines():
@@ -397,7 +413,7 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
         elif kind == 'die':
             tests += die_tests(program, source, name, run_label, wrapper)
         elif kind == 'example':
-            tests.append(Test(name, [*wrapper, program]))
+            tests.append(Test(name, [*wrapper, program], judge=example_judge(source)))
         else:
             tests += harness_tests(program, name, wrapper)
     return tests

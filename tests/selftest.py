@@ -160,6 +160,35 @@ def races(tmp):
     expect('race: none', judge(run.Outcome(66, '', '', '', 0)), '')
 
 
+EXAMPLE = r'''/* SPDX-License-Identifier: MIT */
+/*
+ * A toy.
+ *
+ * Prints:
+ *
+ *     one
+ *       two
+ */
+#include <stdio.h>
+int main(void) { printf("one\n  %s\n"); return %d; }
+'''
+
+
+def examples(tmp):
+    manifest = tmp / 'manifest.txt'
+    rows = []
+    for name, text in (('says', EXAMPLE % ('two', 0)), ('errs', EXAMPLE % ('three', 0)),
+                       ('fails', EXAMPLE % ('two', 1)), ('free', SILENT)):
+        program, _, source = build(tmp, name, text).partition('=')
+        rows.append(f'example\t{name}\t{program}\t{source}\n')
+    manifest.write_text(''.join(rows))
+    code, out, _ = runner('--manifest', manifest)
+    expect('totals', out.splitlines()[-1] == '2 passed, 2 failed' and code == 1, out)
+    for line in (r'^FAIL example/errs: it does not print what its head says:$',
+                 r'^FAIL example/fails: exit 1$'):
+        expect(f'no line {line!r}', re.search(line, out, re.M), out)
+
+
 def compiles(tmp):
     folder = tmp / 'compile'
     folder.mkdir()
@@ -177,7 +206,7 @@ def compiles(tmp):
 
 
 with tempfile.TemporaryDirectory() as d:
-    for part in (harness, die, races, compiles):
+    for part in (harness, die, races, examples, compiles):
         folder = Path(d) / part.__name__
         folder.mkdir()
         part(folder)

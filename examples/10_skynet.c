@@ -3,7 +3,7 @@
  * Skynet: a tree of goroutines. Each starts ten children, down to the leaves;
  * each leaf hands up its number, and every parent the sum of its children.
  *
- *     ./03_skynet 1000000        (leaves; without a number 10,000)
+ *     ./10_skynet 1000000        (leaves; without a number 10,000)
  *
  * Goroutines are so cheap that "one for each node" is a way to write a program:
  * one that has only been spawned takes 128 bytes, and gets a stack when it runs.
