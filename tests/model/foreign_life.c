@@ -94,6 +94,7 @@ void debug_env_read(struct debug_env *out)
 
 NOTHING(stack_fini, bool keep UNUSED)
 NOTHING(p_fini, bool keep UNUSED)
+NOTHING(timers_fini, struct timers *h UNUSED)
 NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
 
@@ -134,14 +135,14 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
 /* --- calls against the stop ---------------------------------------------------------------------------- */
 
 static pirn_wg wg;
-static struct note note;
+static struct waiter waiter;
 static int said, stopped;
 
 static void setup(void)
 {
     memset(&sched, 0, sizeof sched);
     memset(&wg, 0, sizeof wg);
-    note_clear(&note);
+    memset(&waiter, 0, sizeof waiter);
     nstarts = 0;
     said = 0;
     stopped = 1;
@@ -248,7 +249,7 @@ static void stop_is_refused(void)
 
 static void wake_the_parked(void)
 {
-    foreign_ready(&note);
+    foreign_ready(&waiter);
     at_rest();
 }
 
@@ -274,7 +275,7 @@ static bool tell(struct g *gp, void *arg)
 static void waits(void)
 {
     if (foreign_enter()) {
-        foreign_park(&note, tell, NULL);
+        foreign_park(&waiter, true, tell, NULL, PIRN_NEVER);
         CHECK(said == 1);
     } else {
         at_store(&waiting, 2, RELEASE);
@@ -289,7 +290,7 @@ static void wakes(void)
     }
     if (w == 1) {
         said = 1;
-        foreign_ready(&note);
+        foreign_ready(&waiter);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mutexes, reader-writer mutexes, conditions and semaphores: who has it has it alone, what was done
+ * Mutexes, reader-writer mutexes and semaphores: who has it has it alone, what was done
  * under it is seen, nobody is left waiting, and it may be freed by the next owner while the unlock
  * before is still under way.
  *
@@ -12,16 +12,9 @@
 #include "foreign_only.h"
 #include "word_spin.h"
 
-bool stack_contains(const void *addr)
-{
-    (void)addr;
-    return false;
-}
-
 struct object {
     pirn_mutex mutex;
     pirn_rwmutex rw;
-    pirn_cond cond;
     pirn_sem sem;
 };
 static struct object *o;
@@ -113,36 +106,6 @@ static void begin_one_writer(void)
 SYNC(rw_two_writers, begin_two, counted, writes, writes)
 SYNC(rw_reader_writer, begin_one_writer, counted, writes, reads)
 SYNC(rw_two_readers_writer, begin_one_writer, counted, writes, reads, reads)
-
-/* --- cond -------------------------------------------------------------------------------------------------- */
-
-static void waits(void)
-{
-    pirn_mutex_lock(&o->mutex);
-    while (!counter) {
-        pirn_cond_wait(&o->cond, &o->mutex);
-    }
-    pirn_mutex_unlock(&o->mutex);
-}
-
-static void signals(void)
-{
-    pirn_mutex_lock(&o->mutex);
-    counter = 1;
-    pirn_mutex_unlock(&o->mutex);
-    pirn_cond_signal(&o->cond);
-}
-
-static void broadcasts(void)
-{
-    pirn_mutex_lock(&o->mutex);
-    counter = 1;
-    pirn_cond_broadcast(&o->cond);
-    pirn_mutex_unlock(&o->mutex);
-}
-
-SYNC(cond_signal, begin_one_writer, counted, waits, signals)
-SYNC(cond_broadcast, begin_one_writer, counted, waits, waits, broadcasts)
 
 /* --- semaphore ------------------------------------------------------------------------------------------------ */
 
