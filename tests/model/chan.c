@@ -11,7 +11,6 @@
 #include "foreign_lean.h"
 #include "foreign_only.h"
 #include "sync/chan.h"
-#include "word_spin.h"
 
 static pirn_chanv *a, *b;
 static int got[MODEL_THREADS]; /* values received, by thread; -1: closed */

@@ -9,7 +9,6 @@
 
 #include "foreign_lean.h"
 #include "foreign_only.h"
-#include "word_spin.h"
 
 static struct {
     pirn_mutex mutex;

@@ -10,7 +10,6 @@
 
 #include "foreign_lean.h"
 #include "foreign_only.h"
-#include "word_spin.h"
 
 struct object {
     pirn_mutex mutex;
