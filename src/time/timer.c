@@ -162,8 +162,10 @@ static void wait_for_calls(struct pirn_timer *t)
 static uint64_t begin_send(struct timer *timer)
 {
     struct pirn_timer *t = (struct pirn_timer *)(void *)timer;
+    uint32_t generation = at_load(&t->timer.generation, RELAXED);
     at_add(&t->sending, 1, RELAXED);
-    return at_load(&t->timer.generation, RELAXED);
+    at_store(&t->begun, generation, RELAXED);
+    return generation;
 }
 
 static void send_time(struct timer *timer, uint64_t generation)
@@ -173,7 +175,11 @@ static void send_time(struct timer *timer, uint64_t generation)
     pirn_ns now = now_ns();
     uint64_t word = word_lock(&c->word);
     at_add(&t->sending, (uint32_t)-1, RELAXED);
-    if (at_load(&t->timer.generation, RELAXED) != generation || c->dead || (word & CHAN_CLOSED)
+    bool current = at_load(&t->timer.generation, RELAXED) == generation;
+    if (current) {
+        at_store(&t->begun, 0, RELAXED);
+    }
+    if (!current || c->dead || (word & CHAN_CLOSED)
         || !chan_send_locked(c, word, &now)) {
         chan_unlock_or_free(c); /* nobody wants it, or the one before was not received */
     }
@@ -197,15 +203,20 @@ void timer_chan_free(struct pirn_timer *t)
     free(t);
 }
 
-/* Stops or sets it. Whether something was still to come, or to be received. */
+/*
+ * Stops or sets it. Whether something was still to come, or to be received: what is pending under the
+ * channel's lock may fire meanwhile, but its value comes too late. The look at the heap comes first: a
+ * firing says that it has begun before it takes the timer out [H1].
+ */
 static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
 {
     pirn_chanv *c = t->chan;
     struct visit v = visit_begin();
     uint64_t word = word_lock(&c->word);
-    bool was = at_load(&t->sending, RELAXED) > 0 && !t->timer.period;
-    was |= timer_set(&t->timer, when, period);
-    was |= chan_count(word) > 0;
+    bool was = at_load(&t->timer.heap, ACQUIRE) /* [H1] */
+               || at_load(&t->begun, RELAXED) == at_load(&t->timer.generation, RELAXED)
+               || chan_count(word) > 0;
+    timer_set(&t->timer, when, period);
     word_unlock(&c->word, chan_empty_locked(c, word));
     visit_end(v);
     return was;

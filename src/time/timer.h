@@ -21,6 +21,7 @@ struct pirn_timer {
     /* of a channel, which owns it */
     pirn_chanv *chan;
     at_u32 sending; /* firings that are on their way to the channel */
+    at_u32 begun;   /* generation of the last of them, until it is there; of a ticker: any */
     /* of a context, in place of a time: in its list, under its lock */
     struct pirn_ctx *ctx;
     struct pirn_timer *next, *prev;
