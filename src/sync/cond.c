@@ -21,6 +21,9 @@ static at_u64 *state_of(pirn_cond *c)
 struct cond_op { /* of who waits, in its frame */
     pirn_cond *cond;
     struct select *select; /* NULL: it can't end early */
+    /* Of one that can: what is in the queue. Its wait record can't be, since whoever else makes it ready
+     * links it into a list of its own. */
+    struct waiter entry;
 };
 
 EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
@@ -69,14 +72,14 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
         visit_end(v);
         return -ETIMEDOUT;
     }
-    struct waiter *w = select_waiter(v, &s);
-    w->object = &op;
-    waitq_put(&c->waiters_, w);
+    select_waiter(v, &s)->object = &op;
+    op.entry.object = &op;
+    waitq_put(&c->waiters_, &op.entry);
     mutex_unlock_visiting(m);
     s.also = (struct unlock_to){state_of(c), word | WAITERS};
     void *winner = select_wait(v, &s, WAIT_COND_UNTIL);
     if (winner != select_also_of(&s)) {
-        leave(c, w);
+        leave(c, &op.entry);
     }
     mutex_lock_again(m);
     return winner == select_also_of(&s) ? 0 : winner == select_timer_of(&s) ? -ETIMEDOUT : ctx_err(ctx);
@@ -93,7 +96,7 @@ void cond_forget(struct waiter *w)
 void cond_until_forget(struct waiter *w)
 {
     struct cond_op *op = w->object;
-    cond_forget(w);
+    cond_forget(&op->entry);
     w->object = op->select;
     select_forget(w);
 }
@@ -104,11 +107,14 @@ static struct waiter *take(pirn_cond *c)
     struct waiter *w;
     while ((w = waitq_take(&c->waiters_))) {
         struct cond_op *op = w->object;
-        if (!op->select || select_claim_also(op->select)) {
-            break;
+        if (!op->select) {
+            return w;
+        }
+        if (select_claim_also(op->select)) {
+            return op->select->waiter;
         }
     }
-    return w;
+    return NULL;
 }
 
 static void wake(pirn_cond *c, bool all)
