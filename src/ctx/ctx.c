@@ -32,7 +32,7 @@ struct pirn_ctx {
     at_u32 err; /* -errno as a positive number */
     int cause;
     at_u32 handles, refs;
-    uint64_t maker; /* 0: its handle has been given back */
+    at_u64 maker; /* 0: its handle has been given back */
     pirn_chanv *done;
     struct pirn_ctx *parent;
     struct pirn_ctx *children, *next, *prev;
@@ -103,15 +103,12 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
         return;
     }
     struct visit v = visit_begin();
-    bool makers = ctx->maker == caller(v.mp);
-    if (makers) {
-        ctx->maker = 0; /* nobody else writes it, or finds himself in it */
-    }
-    bool last = at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1;
-    if (makers || last) {
+    if (at_load(&ctx->maker, RELAXED) == caller(v.mp)) {
+        at_store(&ctx->maker, 0, RELAXED); /* nobody else writes it, or finds himself in it */
         ctx_cancel(ctx, -ECANCELED, -ECANCELED);
     }
-    if (last) {
+    if (at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1) { /* else it may be gone now */
+        ctx_cancel(ctx, -ECANCELED, -ECANCELED);
         ctx_unref(ctx);
     }
     visit_end(v);
@@ -271,7 +268,7 @@ static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool
     ctx->parent = parent;
     ctx->timer.kind = &deadline_timer;
     ctx->done = pirn_chanv_make(sizeof(int), 0);
-    ctx->maker = caller(v.mp);
+    at_store(&ctx->maker, caller(v.mp), RELAXED);
     at_store(&ctx->handles, 1, RELAXED);
     at_store(&ctx->refs, 1, RELAXED);
     ctx->deadline = !detached && parent->deadline < deadline ? parent->deadline : deadline;

@@ -240,7 +240,9 @@ static void sleep_until_given(struct m *mp)
         if (come_back(mp)) {
             return;
         }
-        at_fence(SEQ_CST); /* [T2] */
+        /* [T2]. All Ps ran. Without it (a mutant that survives) who gives up a P later, under sched.lock,
+         * passes on with its own fence that this one keeps the time no more. */
+        at_fence(SEQ_CST);
     }
     note_clear(&mp->park);
     mp->p = mp->nextp; /* NULL: told to stop */

@@ -172,3 +172,29 @@ static void receives_and_frees(void)
 
 CHAN(freed_by_the_sender, unbuffered, freed, sends_and_frees, receives)
 CHAN(freed_by_the_receiver, buffered, freed, sends_1, receives_and_frees)
+
+/* Two references: the last frees it, after what the other has done, be it only a look. */
+static void setup_two_references(void)
+{
+    unbuffered();
+    pirn_chanv_retain(a);
+}
+
+static void tries_and_releases(void)
+{
+    int v;
+    CHECK(pirn_chanv_try_recv(a, &v) == 0);
+    pirn_chanv_release(a);
+}
+
+static void releases(void)
+{
+    pirn_chanv_release(a);
+}
+
+static void releases_b(void)
+{
+    pirn_chanv_release(b);
+}
+
+CHAN(two_releases, setup_two_references, releases_b, tries_and_releases, releases)

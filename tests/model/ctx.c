@@ -165,6 +165,39 @@ CTX(cancel_while_a_child_goes, setup_child, cancelled_child_is_gone, cancels, re
 CTX(cancel_while_another_child_comes_and_goes, setup_child, cancelled, cancels, makes_child)
 CTX(release_both, setup_child, both_gone, releases_parent, releases_child)
 
+/* Two handles: who gives his back may have used the context before, and the last frees it. */
+static void setup_two_handles(void)
+{
+    setup_parent();
+    pirn_ctx_retain(parent);
+}
+
+CTX(two_releases, setup_two_handles, both_gone, releases_parent, releases_parent)
+
+/* Who sees that it is cancelled sees what was done before. */
+static int data;
+
+static void setup_data(void)
+{
+    setup_parent();
+    data = 0;
+}
+
+static void cancels_after_data(void)
+{
+    data = 1;
+    cancels();
+}
+
+static void looks(void)
+{
+    if (pirn_ctx_err(parent)) {
+        CHECK(data == 1);
+    }
+}
+
+CTX(cancel_and_look, setup_data, cancelled, cancels_after_data, looks)
+
 /* --- deadlines -------------------------------------------------------------------------------------------- */
 
 static void setup_deadline(void)

@@ -181,23 +181,29 @@ def weaker(kind, order):
     return ['RELAXED'] if order in ('ACQUIRE', 'RELEASE') else []
 
 
+def sites_of(program):
+    """Of each operation in src/ its place, and its name and what else the program says of it: a file that
+    a model includes has another name there."""
+    out = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True, check=True)
+    for row in out.stdout.splitlines():
+        site, *rest = row.split('\t')
+        if '/src/' in site:
+            yield 'src/' + site.split('/src/', 1)[1], site, rest
+
+
 def order_mutants(build):
     found = {}
     for program in model_programs(build):
-        out = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True, check=True)
-        for row in out.stdout.splitlines():
-            site, kind, order, fail = row.split('\t')
-            path, line, text = site.split(':', 2)
-            if '/src/' not in path:
-                continue
-            kind, file = KINDS[int(kind)], 'src/' + path.split('/src/', 1)[1]
+        for place, _, (kind, order, fail) in sites_of(program):
+            file, line, text = place.split(':', 2)
+            kind = KINDS[int(kind)]
             for new in weaker(kind, order):
                 tail = f'/{fail}' if fail != '-' else ''
-                found[site, new, fail] = Mutant(f'{kind}({text}) {order} -> {new}', file, int(line),
-                                                weaken=f'{site}={new}{tail}')
+                found[place, new, fail] = Mutant(f'{kind}({text}) {order} -> {new}', file, int(line),
+                                                 weaken=(place, f'{new}{tail}'))
             for new in weaker('load', fail) if fail != '-' else []:
-                found[site, order, new] = Mutant(f'{kind}({text}) on failure {fail} -> {new}', file,
-                                                 int(line), weaken=f'{site}={order}/{new}')
+                found[place, order, new] = Mutant(f'{kind}({text}) on failure {fail} -> {new}', file,
+                                                  int(line), weaken=(place, f'{order}/{new}'))
     return list(found.values())
 
 
@@ -223,26 +229,30 @@ def source_mutants(files):
 def kill(mutant, build, seconds, only):
     """The model that fails, or None. First the programs where it is likely, and a short look at each
     model before a long one."""
-    weaken = ['--weaken', mutant.weaken] if mutant.weaken else []
     stem = Path(mutant.file).stem
     names = sorted(only, key=lambda name: (name != HOME.get(stem, stem), name))
     todo = []
     for name in names:
         program = build / f'tests/model/model-{name}'
-        if weaken:
-            sites = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True).stdout
-            if mutant.weaken.split('=')[0] not in sites:
+        weaken = []
+        if mutant.weaken:
+            here = {site for place, site, _ in sites_of(program) if place == mutant.weaken[0]}
+            if not here:
                 continue
-        todo += [(program, model) for model in models_of(program)]
+            for site in here:
+                weaken += ['--weaken', f'{site}={mutant.weaken[1]}']
+        todo += [(program, model, weaken) for model in models_of(program)]
     for limit in (seconds / 16, seconds):
         unfinished = []
-        for program, model in todo:
+        for program, model, weaken in todo:
             cmd = [program, '--model', model, '--seconds', str(limit), '--no-trace', *weaken]
             p = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            if p.returncode not in (0, 1):
+                sys.exit(f'mutate.py: {cmd} says {p.stdout}')
             if p.returncode:
                 return f'{program.name[6:]}/{model}'
             if '(not all)' in p.stdout:
-                unfinished.append((program, model))
+                unfinished.append((program, model, weaken))
         todo = unfinished
     return None
 

@@ -78,6 +78,17 @@ static void drops(void)
     }
 }
 
+/* By a call that has waited for something else meanwhile, such as a condition. */
+void mutex_lock_again(pirn_mutex *m);
+void mutex_unlock_visiting(pirn_mutex *m);
+static void adds_again(void)
+{
+    mutex_lock_again(&o->mutex);
+    counter++;
+    mutex_unlock_visiting(&o->mutex);
+}
+
+SYNC(mutex_again, begin_two, counted, adds, adds_again)
 SYNC(mutex_two, begin_two, counted, adds, adds)
 SYNC(mutex_three, begin_three, counted, adds, adds, adds)
 SYNC(mutex_try, begin_two, counted, adds, tries)

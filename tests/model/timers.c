@@ -547,3 +547,39 @@ static void fires_on_p0(void)
 }
 
 SET(two_sets_against_fire, setup_pending_once, fired_once_or_not, fires_on_p0, m0_sets, m1_sets)
+
+/* --- a new P appears while somebody looks at all heaps ------------------------------------------------------- */
+
+static void setup_new_p(void)
+{
+    machine_setup(2);
+    at_store(&sched.nallp, 1, RELAXED);
+    at_store(&sched.allp[1], NULL, RELAXED);
+}
+
+/* As in p.c. */
+static void p_is_made(void)
+{
+    struct p *pp = &ps[1];
+    memset(pp, 0, sizeof *pp);
+    timers_init(&pp->timers);
+    lock(&sched.lock);
+    at_store(&sched.allp[1], pp, RELAXED);
+    at_store(&sched.nallp, 2, RELEASE);
+    unlock(&sched.lock);
+}
+
+static void looks_for_the_next(void)
+{
+    CHECK(timers_next() == PIRN_NEVER);
+}
+
+static void looks_at_all(void)
+{
+    set_current_m(&ms[0]);
+    at_store(&ps[0].timers_due, 1, RELAXED);
+    timers_look(&ps[0]);
+}
+
+SET(next_while_a_p_is_made, setup_new_p, NULL, p_is_made, looks_for_the_next)
+SET(look_while_a_p_is_made, setup_new_p, NULL, p_is_made, looks_at_all)
