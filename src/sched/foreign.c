@@ -72,6 +72,7 @@ static bool sleep_until(struct waiter *w, int64_t deadline)
         return true;
     }
     bool woken = note_wait_until(&w->note, deadline);
+    /* RELEASE, and ACQUIRE in the stop (mutants that survive): it has touched nothing of the runtime's. */
     at_add(&sched.nforeign_timed, (uint32_t)-1, RELEASE);
     return woken;
 }

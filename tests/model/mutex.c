@@ -318,4 +318,3 @@ static void does_once_twice(void)
 }
 
 SYNC(once, begin_one_writer, counted, does_once, does_once_twice)
-SYNC(once_three, begin_one_writer, counted, does_once, does_once, does_once)
