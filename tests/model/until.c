@@ -16,13 +16,19 @@
 
 /* --- what is not looked at ------------------------------------------------------------------------------ */
 
+/* A context is a channel that is closed. */
+static pirn_chanv *done;
+static struct gextra extra;
+
 pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
 {
-    model_fail("context %p", (const void *)ctx);
+    CHECK(ctx == extra.ctx);
+    return done;
 }
 int ctx_err(const struct pirn_ctx *ctx)
 {
-    model_fail("context %p", (const void *)ctx);
+    CHECK(ctx == extra.ctx);
+    return -ECANCELED;
 }
 void timer_chan_look(struct pirn_timer *t)
 {
@@ -231,3 +237,75 @@ static void setup_cond_two(void)
 }
 
 UNTIL(signal_is_not_lost, setup_cond_two, nobody_waits, m0, foreign_signals)
+
+/* --- or until a context is cancelled ------------------------------------------------------------------------------ */
+
+static void with_context(struct g *gp)
+{
+    static char any;
+    extra = (struct gextra){.ctx = (struct pirn_ctx *)(void *)&any};
+    gp->extra = &extra;
+    done = pirn_chanv_make(sizeof(int), 0);
+}
+
+static void receives_in_context(struct m *mp)
+{
+    (void)mp;
+    int v = 7, r = pirn_chanv_recv_until(a, &v, PIRN_NEVER);
+    CHECK(r == 0 ? v == 1 && data == 1 : r == -ECANCELED && v == 7);
+    received = r == 0;
+    uses_the_stack();
+}
+
+static void waits_in_context(struct m *mp)
+{
+    (void)mp;
+    mutex_lock_again(NULL);
+    int r = tokens ? -1 : pirn_cond_wait_until(cond, NULL, PIRN_NEVER);
+    CHECK(r == -1 || r == -ECANCELED || (r == 0 && tokens == 1));
+    mutex_unlock_visiting(NULL);
+    uses_the_stack();
+}
+
+static void setup_receiver_in_context(void)
+{
+    setup(receives_in_context);
+    with_context(&gs[0]);
+}
+
+static void setup_cond_in_context(void)
+{
+    setup_cond();
+    body[0] = waits_in_context;
+    with_context(&gs[0]);
+}
+
+static void foreign_cancels(void)
+{
+    pirn_chanv_close(done);
+}
+
+static void foreign_cancels_and_signals(void)
+{
+    foreign_cancels();
+    foreign_signals();
+}
+
+static void both_or_none_in_context(void)
+{
+    CHECK(!done->receivers.first && !done->selects);
+    pirn_chanv_release(done);
+    both_or_none();
+}
+
+static void nobody_waits_in_context(void)
+{
+    CHECK(!done->receivers.first && !done->selects);
+    pirn_chanv_release(done);
+    nobody_waits();
+}
+
+UNTIL(receive_or_cancel, setup_receiver_in_context, both_or_none_in_context, m0_until,
+      foreign_tries_to_send, foreign_cancels)
+UNTIL(signal_or_cancel, setup_cond_in_context, nobody_waits_in_context, m0_until,
+      foreign_cancels_and_signals)
