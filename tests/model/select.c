@@ -105,13 +105,16 @@ static void selects_recv_b_first(void)
     CHECK((i == 0 ? x : y) == 0);
 }
 
-static void sends_to_both(void)
+static void setup_one_in_each(void)
 {
+    buffered();
     send_to(a, 1);
     send_to(b, 2);
 }
 
-CHAN(two_selects_opposite, unbuffered, all_came, sends_to_both, selects_recv, selects_recv_b_first)
+CHAN(two_selects_opposite, setup_one_in_each, all_came, selects_recv, selects_recv_b_first)
+CHAN(two_selects_opposite_against_close, unbuffered, none_came, closes, selects_recv,
+     selects_recv_b_first)
 
 /* --- default ---------------------------------------------------------------------------------------------- */
 
@@ -198,10 +201,9 @@ static void sends_and_frees(void)
     frees_both();
 }
 
-static void sends_twice_and_frees(void)
+static void closes_and_frees(void)
 {
-    send_to(a, 1);
-    send_to(a, 2);
+    closes();
     frees_both();
 }
 
@@ -210,9 +212,9 @@ static void freed(void)
     CHECK(sum() == 1);
 }
 
-static void freed_both_came(void)
+static void freed_none_came(void)
 {
-    CHECK(sum() == 3);
+    CHECK(sum() == 0);
 }
 
 static void sends_and_frees_a(void)
@@ -228,8 +230,24 @@ static void selects_and_frees_b(void)
 }
 
 CHAN(freed_under_a_select, unbuffered, freed, sends_and_frees, selects_recv)
-CHAN(freed_under_two_selects, unbuffered, freed_both_came, sends_twice_and_frees, selects_recv,
-     selects_recv)
+/* Each has references of its own: who comes last frees. */
+static void setup_references(void)
+{
+    unbuffered();
+    for (int i = 0; i < 2; i++) {
+        pirn_chanv_retain(a);
+        pirn_chanv_retain(b);
+    }
+}
+
+static void selects_and_frees(void)
+{
+    selects_recv();
+    frees_both();
+}
+
+CHAN(freed_by_the_last, setup_references, freed_none_came, closes_and_frees, selects_and_frees,
+     selects_and_frees)
 CHAN(freed_by_both, unbuffered, freed, sends_and_frees_a, selects_and_frees_b)
 
 /* --- one operation with a deadline ------------------------------------------------------------------------- */
@@ -294,12 +312,18 @@ static void receives_until_and_tells(void)
     }
 }
 
+static void tries(void)
+{
+    int v = 7, r = pirn_chanv_try_recv(a, &v);
+    took(v, r == 1);
+}
+
 #define UNTIL(mname, finish_, ...)                                                                 \
     MODEL(mname, .setup = setup_until, .finish = finish_, .threads = {__VA_ARGS__}, .timeouts = 1, \
           .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 UNTIL(send_until_recv_until, as_many_came, sends_until, receives_until)
-UNTIL(send_until_two_receivers, as_many_came, sends_until, receives_until, receives_until)
+UNTIL(send_until_two_receivers, as_many_came, sends_until, receives_until, tries)
 UNTIL(send_until_it_is_taken, as_many_came, sends_until_it_is_taken, receives_after_all)
 UNTIL(recv_until_freed, freed, sends_and_frees, receives_until_and_tells)
 
