@@ -234,10 +234,8 @@ CHAN(freed_under_a_select, unbuffered, freed, sends_and_frees, selects_recv)
 static void setup_references(void)
 {
     unbuffered();
-    for (int i = 0; i < 2; i++) {
-        pirn_chanv_retain(a);
-        pirn_chanv_retain(b);
-    }
+    pirn_chanv_retain(a);
+    pirn_chanv_retain(b);
 }
 
 static void selects_and_frees(void)
@@ -246,8 +244,7 @@ static void selects_and_frees(void)
     frees_both();
 }
 
-CHAN(freed_by_the_last, setup_references, freed_none_came, closes_and_frees, selects_and_frees,
-     selects_and_frees)
+CHAN(freed_by_the_last, setup_references, freed_none_came, closes_and_frees, selects_and_frees)
 CHAN(freed_by_both, unbuffered, freed, sends_and_frees_a, selects_and_frees_b)
 
 /* --- one operation with a deadline ------------------------------------------------------------------------- */
