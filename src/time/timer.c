@@ -179,8 +179,7 @@ static void send_time(struct timer *timer, uint64_t generation)
     if (current) {
         at_store(&t->begun, 0, RELAXED);
     }
-    if (!current || c->dead || (word & CHAN_CLOSED)
-        || !chan_send_locked(c, word, &now)) {
+    if (!current || c->dead || (word & CHAN_CLOSED) || !chan_send_locked(c, word, &now)) {
         chan_unlock_or_free(c); /* nobody wants it, or the one before was not received */
     }
 }

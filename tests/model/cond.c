@@ -39,7 +39,7 @@ void mutex_unlock_visiting(pirn_mutex *m)
 static struct {
     pirn_mutex mutex;
     pirn_cond cond;
-} *o;
+} * o;
 static int tokens;
 
 static void begin(void)

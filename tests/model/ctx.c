@@ -80,7 +80,8 @@ static void setup_child(void)
 
 static bool is_cancelled(pirn_ctx *ctx)
 {
-    return pirn_ctx_err(ctx) && pirn_ctx_cause(ctx) && pirn_chanv_try_recv(pirn_ctx_donev(ctx), NULL) == -1;
+    return pirn_ctx_err(ctx) && pirn_ctx_cause(ctx)
+           && pirn_chanv_try_recv(pirn_ctx_donev(ctx), NULL) == -1;
 }
 
 static void cancelled(void)

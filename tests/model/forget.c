@@ -56,7 +56,7 @@ static struct object {
     pirn_sem sem;
     pirn_cond cond;
     pirn_barrier barrier;
-} *o;
+} * o;
 static pirn_chanv *a, *b;
 static at_u32 waiting;  /* the goroutine */
 static at_u32 finished; /* the foreign thread that may wait */
@@ -252,8 +252,8 @@ static void looks_at_the_barrier(void)
     at_rest();
 }
 
-MODEL(barrier, .setup = setup_barrier, .finish = looks_at_the_barrier, .threads = {runs_and_forgets},
-      .preemptions = MODEL_UNBOUNDED)
+MODEL(barrier, .setup = setup_barrier, .finish = looks_at_the_barrier,
+      .threads = {runs_and_forgets}, .preemptions = MODEL_UNBOUNDED)
 
 static void receives(struct m *mp)
 {

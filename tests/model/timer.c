@@ -8,9 +8,9 @@
  * The threads are foreign ones, without what surrounds their calls; one of them fires, as an M on g0
  * would.
  */
+#include "time/timer.h"
 #include "foreign_lean.h"
 #include "foreign_only.h"
-#include "time/timer.h"
 
 #define SOON (1 * PIRN_MS)
 #define LATER (1000 * PIRN_MS)

@@ -18,7 +18,7 @@ static struct timed {
     struct timer timer; /* first */
     struct waiter waiter;
     int fired; /* under the lock of the heap */
-} *timed;
+} * timed;
 
 static struct waiter *fire(struct timer *t)
 {

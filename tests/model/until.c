@@ -9,9 +9,9 @@
  * have foreign threads on both sides.
  */
 #define MACHINE_STACKS
+#include "ctx/ctx.h"
 #include "foreign_lean.h"
 #include "machine.h"
-#include "ctx/ctx.h"
 #include "sync/select.h"
 
 /* --- what is not looked at ------------------------------------------------------------------------------ */
