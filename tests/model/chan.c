@@ -1,82 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Channels and selects: each value that was sent is received once, in order; a close lets everybody
- * go on; a select carries out one of its cases, and leaves nothing behind in the others' queues; and
- * a channel may be freed by a partner as soon as the operation lets it go on.
+ * Channels: each value that was sent is received once, in order; a close lets everybody go on; a try
+ * fails only if it had to; and a channel may be freed by a partner as soon as the operation lets it
+ * go on.
  *
  * The threads are foreign ones, without what surrounds their calls.
  */
-#include <stdlib.h>
-
-#include "foreign_lean.h"
-#include "foreign_only.h"
-#include "sync/chan.h"
-#include "word_spin.h"
-
-static pirn_chanv *a, *b;
-static int got[MODEL_THREADS]; /* values received, by thread; -1: closed */
-static int data[3];            /* written before value i is sent */
-
-static void make(size_t cap_a, size_t cap_b)
-{
-    memset(got, 0, sizeof got);
-    memset(data, 0, sizeof data);
-    a = pirn_chanv_make(sizeof(int), cap_a);
-    b = pirn_chanv_make(sizeof(int), cap_b);
-}
-
-static void send_to(pirn_chanv *c, int v)
-{
-    data[v] = v;
-    pirn_chanv_send(c, &v);
-}
-
-static void took(int v, bool ok)
-{
-    if (ok) {
-        CHECK(data[v] == v); /* a race, unless the channel orders */
-    }
-    got[model_self()] += ok ? v : 0;
-}
-
-static void recv_from(pirn_chanv *c)
-{
-    int v = 7;
-    bool ok = pirn_chanv_recv(c, &v);
-    CHECK(ok || v == 0);
-    took(v, ok);
-}
-
-static int sum(void)
-{
-    return got[0] + got[1] + got[2] + got[3];
-}
-
-static void empty_and_free(void)
-{
-    CHECK(pirn_chanv_len(a) == 0 && pirn_chanv_len(b) == 0);
-    CHECK(!a->receivers.first && !a->senders.first && !a->selects);
-    CHECK(!b->receivers.first && !b->senders.first && !b->selects);
-    pirn_chanv_release(a);
-    pirn_chanv_release(b);
-}
-
-static void all_came(void)
-{
-    CHECK(sum() == 3);
-    empty_and_free();
-}
+#include "chan_threads.h"
 
 /* --- sends and receives ------------------------------------------------------------------------------- */
-
-static void unbuffered(void)
-{
-    make(0, 0);
-}
-static void buffered(void)
-{
-    make(1, 1);
-}
 
 static void sends_1(void)
 {
@@ -108,10 +40,6 @@ static void receives_both(void)
     got[model_self()] = 3;
 }
 
-#define CHAN(mname, setup_, finish_, ...)                                                          \
-    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {__VA_ARGS__},                     \
-          .preemptions = MODEL_UNBOUNDED, .quick = 2)
-
 CHAN(in_order, unbuffered, all_came, sends_1_2, receives_both)
 CHAN(in_order_buffered, buffered, all_came, sends_1_2, receives_both)
 CHAN(two_senders, unbuffered, all_came, sends_1, sends_2, receives_twice)
@@ -142,18 +70,6 @@ static void receives_until_closed(void)
     CHECK(n == 1);
 }
 
-static void one_came(void)
-{
-    CHECK(sum() == 1);
-    empty_and_free();
-}
-
-static void none_came(void)
-{
-    CHECK(sum() == 0);
-    empty_and_free();
-}
-
 static void tries(void)
 {
     int v = 7, r = pirn_chanv_try_recv(a, &v);
@@ -163,10 +79,9 @@ static void tries(void)
 
 static void one_came_or_is_there(void)
 {
+    int v;
     CHECK(sum() + (int)pirn_chanv_len(a) == 1);
-    if (!sum()) {
-        recv_from(a);
-    }
+    CHECK(sum() || pirn_chanv_recv(a, &v));
     empty_and_free();
 }
 
@@ -175,48 +90,64 @@ CHAN(close_after_send_buffered, buffered, one_came, sends_and_closes, receives_u
 CHAN(close_wakes_both, unbuffered, none_came, closes, receives, receives)
 CHAN(try_against_send, buffered, one_came_or_is_there, sends_1, tries)
 
-/* --- select --------------------------------------------------------------------------------------------------- */
+/* --- on one and then on the other: [K1] ------------------------------------------------------------------ */
 
-static void selects_recv(void)
+static int done[2];
+
+static void setup_cross(void)
 {
-    int x = 0, y = 0;
-    bool ok = false;
-    pirn_case cases[] = {{.kind_ = PIRN_CASE_RECV_, .chan_ = a, .elem_ = &x, .ok_ = &ok},
-                         {.kind_ = PIRN_CASE_RECV_, .chan_ = b, .elem_ = &y, .ok_ = &ok}};
-    int i = pirn_selectv(cases, 2);
-    took(i == 0 ? x : y, ok);
-    CHECK((i == 0 ? y : x) == 0);
+    make(1, 1);
+    done[0] = done[1] = 0;
 }
 
-static void selects_recv_twice(void)
+static void setup_cross_full(void)
 {
-    selects_recv();
-    selects_recv();
+    int v = 1;
+    setup_cross();
+    pirn_chanv_send(a, &v);
+    pirn_chanv_send(b, &v);
 }
 
-static void selects_send(void)
+static void sends_and_tries_to_receive(pirn_chanv *mine, pirn_chanv *other, int i)
 {
-    int one = 1;
-    data[1] = 1;
-    pirn_case cases[] = {{.kind_ = PIRN_CASE_SEND_, .chan_ = a, .elem_ = &one},
-                         {.kind_ = PIRN_CASE_SEND_, .chan_ = b, .elem_ = &one}};
-    pirn_selectv(cases, 2);
+    int v = 1;
+    pirn_chanv_send(mine, &v);
+    done[i] = pirn_chanv_try_recv(other, &v);
 }
 
-static void sends_1_to_b(void)
+static void receives_and_tries_to_send(pirn_chanv *mine, pirn_chanv *other, int i)
 {
-    send_to(b, 1);
+    int v = 1;
+    pirn_chanv_recv(mine, &v);
+    done[i] = pirn_chanv_try_send(other, &v);
 }
 
-static void sends_2_to_b(void)
+static void sends_a_tries_b(void)
 {
-    send_to(b, 2);
+    sends_and_tries_to_receive(a, b, 0);
+}
+static void sends_b_tries_a(void)
+{
+    sends_and_tries_to_receive(b, a, 1);
+}
+static void receives_a_tries_b(void)
+{
+    receives_and_tries_to_send(a, b, 0);
+}
+static void receives_b_tries_a(void)
+{
+    receives_and_tries_to_send(b, a, 1);
 }
 
-CHAN(select_recv, unbuffered, one_came, sends_1_to_b, selects_recv)
-CHAN(select_two_senders, unbuffered, all_came, sends_1, sends_2_to_b, selects_recv_twice)
-CHAN(select_against_select, unbuffered, one_came, selects_send, selects_recv)
-CHAN(select_against_close, unbuffered, none_came, closes, selects_recv)
+static void one_saw_the_other(void)
+{
+    CHECK(done[0] || done[1]);
+    pirn_chanv_release(a);
+    pirn_chanv_release(b);
+}
+
+CHAN(send_and_try_recv, setup_cross, one_saw_the_other, sends_a_tries_b, sends_b_tries_a)
+CHAN(recv_and_try_send, setup_cross_full, one_saw_the_other, receives_a_tries_b, receives_b_tries_a)
 
 /* --- freed by the partner ----------------------------------------------------------------------------------- */
 
@@ -241,4 +172,29 @@ static void receives_and_frees(void)
 
 CHAN(freed_by_the_sender, unbuffered, freed, sends_and_frees, receives)
 CHAN(freed_by_the_receiver, buffered, freed, sends_1, receives_and_frees)
-CHAN(freed_under_a_select, unbuffered, freed, sends_and_frees, selects_recv)
+
+/* Two references: the last frees it, after what the other has done, be it only a look. */
+static void setup_two_references(void)
+{
+    unbuffered();
+    pirn_chanv_retain(a);
+}
+
+static void tries_and_releases(void)
+{
+    int v;
+    CHECK(pirn_chanv_try_recv(a, &v) == 0);
+    pirn_chanv_release(a);
+}
+
+static void releases(void)
+{
+    pirn_chanv_release(a);
+}
+
+static void releases_b(void)
+{
+    pirn_chanv_release(b);
+}
+
+CHAN(two_releases, setup_two_references, releases_b, tries_and_releases, releases)

@@ -77,34 +77,40 @@ MODEL(refused_stop, .setup = setup, .finish = none_left, .leaks = true,
 
 /* --- waiting: the waker counts the thread as awake before it is ----------------------------------------- */
 
-static struct note note;
+static struct waiter waiter;
 static int said;
+static at_u32 found; /* as if it were in a queue */
 
 static bool commit(struct g *gp, void *arg)
 {
     (void)gp;
     (void)arg;
+    at_store(&found, 1, RELEASE);
     return true;
 }
 
 static void setup_wait(void)
 {
     setup();
-    note_clear(&note);
+    memset(&waiter, 0, sizeof waiter);
     said = 0;
+    at_store(&found, 0, RELAXED);
 }
 
 static void waits(void)
 {
     CHECK(foreign_enter());
-    foreign_park(&note, commit, NULL);
+    foreign_park(&waiter, true, commit, NULL, PIRN_NEVER);
     CHECK(said == 1);
 }
 
 static void wakes(void)
 {
+    while (!at_load(&found, ACQUIRE)) {
+        at_pause();
+    }
     said = 1;
-    foreign_ready(&note);
+    foreign_ready(&waiter);
 }
 
 static void all_awake(void)

@@ -24,15 +24,20 @@ void foreign_late_end(void)
 {
 }
 
-void foreign_park(struct note *note, commit_fn *commit, void *arg)
+bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, int64_t deadline)
 {
-    CHECK(commit(NULL, arg));
-    note_wait(note);
+    CHECK(entered && commit(NULL, arg));
+    return note_wait_until(&w->note, deadline);
 }
 
-void foreign_ready(struct note *note)
+void foreign_wait_for_ready(struct waiter *w)
 {
-    note_post(note);
+    note_wait(&w->note);
+}
+
+void foreign_ready(struct waiter *w)
+{
+    note_post(&w->note);
 }
 
 #endif

@@ -94,6 +94,7 @@ void debug_env_read(struct debug_env *out)
 
 NOTHING(stack_fini, bool keep UNUSED)
 NOTHING(p_fini, bool keep UNUSED)
+NOTHING(timers_fini, struct timers *h UNUSED)
 NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
 
@@ -135,14 +136,14 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
 /* --- calls against the stop ---------------------------------------------------------------------------- */
 
 static pirn_wg wg;
-static struct note note;
+static struct waiter waiter;
 static int said, stopped;
 
 static void setup(void)
 {
     memset(&sched, 0, sizeof sched);
     memset(&wg, 0, sizeof wg);
-    note_clear(&note);
+    memset(&waiter, 0, sizeof waiter);
     nstarts = 0;
     said = 0;
     stopped = 1;
@@ -170,6 +171,7 @@ static void at_rest(void)
 {
     CHECK(at_load(&sched.nforeign, RELAXED) == 0);
     CHECK(at_load(&sched.nforeign_parked, RELAXED) == 0);
+    CHECK(at_load(&sched.nforeign_timed, RELAXED) == 0);
     if (nstarts) {
         stop();
     }
@@ -249,7 +251,7 @@ static void stop_is_refused(void)
 
 static void wake_the_parked(void)
 {
-    foreign_ready(&note);
+    foreign_ready(&waiter);
     at_rest();
 }
 
@@ -275,7 +277,7 @@ static bool tell(struct g *gp, void *arg)
 static void waits(void)
 {
     if (foreign_enter()) {
-        foreign_park(&note, tell, NULL);
+        foreign_park(&waiter, true, tell, NULL, PIRN_NEVER);
         CHECK(said == 1);
     } else {
         at_store(&waiting, 2, RELEASE);
@@ -290,7 +292,7 @@ static void wakes(void)
     }
     if (w == 1) {
         said = 1;
-        foreign_ready(&note);
+        foreign_ready(&waiter);
     }
 }
 
@@ -302,6 +304,58 @@ static void stop_if_nobody_waits(void)
 
 MODEL(wait_and_stop, .setup = setup_waits, .finish = at_rest,
       .threads = {waits, wakes, stop_if_nobody_waits}, .preemptions = MODEL_UNBOUNDED)
+
+/* One that wakes by itself: the stop is refused while it sleeps, and need not wait for what it does
+ * afterwards. A waker that comes too late finds that it is not wanted. */
+static at_u32 claimed;
+
+static void setup_waits_until(void)
+{
+    setup_waits();
+    at_store(&claimed, 0, RELAXED);
+}
+
+static bool claim(void)
+{
+    uint32_t none = 0;
+    return at_cas(&claimed, &none, 1, RELAXED, RELAXED);
+}
+
+static void waits_until(void)
+{
+    if (!foreign_enter()) {
+        at_store(&waiting, 2, RELEASE);
+        return;
+    }
+    if (!foreign_park(&waiter, true, tell, NULL, PIRN_MS) && !claim()) {
+        foreign_wait_for_ready(&waiter);
+    }
+    CHECK(at_load(&sched.nforeign_timed, RELAXED) == 0);
+}
+
+static void wakes_in_time(void)
+{
+    uint32_t w;
+    while (!(w = at_load(&waiting, ACQUIRE))) {
+        at_pause();
+    }
+    if (w == 1 && claim()) {
+        foreign_ready(&waiter);
+    }
+}
+
+static void stop_is_refused_while_it_sleeps(void)
+{
+    int r = pirn_stop();
+    CHECK(r == 0 || r == -EBUSY);
+    CHECK(r == 0 || nstarts == 1);
+}
+
+MODEL(timed_wait_and_stop, .setup = setup_waits_until, .finish = at_rest, .timeouts = 1,
+      .threads = {waits_until, stop_is_refused_while_it_sleeps}, .preemptions = MODEL_UNBOUNDED)
+MODEL(timed_wait_and_waker_and_stop, .setup = setup_waits_until, .finish = at_rest, .timeouts = 1,
+      .threads = {waits_until, wakes_in_time, stop_is_refused_while_it_sleeps},
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* --- goroutines that wait when the runtime ends -------------------------------------------------------------- */
 

@@ -5,7 +5,9 @@
 
 #include "explorer/model.h"
 
+#include "ctx/ctx.h"
 #include "sched/switch.h"
+#include "sync/chan.h"
 
 struct sched sched = {.lock = LOCK_INIT(RANK_SCHED)};
 ptrdiff_t m_tls_offset; /* 0: no thread is an M */
@@ -48,6 +50,43 @@ void wake_slow(struct p *pp, bool only_runnext)
 void deadlock_check_locked(uint32_t mine)
 {
     CHECK(mine == 1);
+}
+
+/* Weak, so that a model may bring the real ones. No goroutine has a timer or a context, no channel
+ * has a timer. */
+#define STUB __attribute__((weak))
+STUB bool timer_set(struct timer *t, int64_t when, int64_t period)
+{
+    model_fail("timer %p, %ld, %ld", (void *)t, (long)when, (long)period);
+}
+STUB bool timer_stop(struct timer *t)
+{
+    model_fail("timer %p", (void *)t);
+}
+STUB pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
+{
+    model_fail("context %p", (const void *)ctx);
+}
+STUB int ctx_err(const struct pirn_ctx *ctx)
+{
+    model_fail("context %p", (const void *)ctx);
+}
+STUB void timer_chan_look(struct pirn_timer *t)
+{
+    model_fail("timer %p", (void *)t);
+}
+STUB bool timer_chan_end_locked(struct pirn_timer *t)
+{
+    model_fail("timer %p", (void *)t);
+}
+STUB void timer_chan_free(struct pirn_timer *t)
+{
+    model_fail("timer %p", (void *)t);
+}
+STUB bool stack_contains(const void *addr)
+{
+    (void)addr;
+    return false;
 }
 
 const char *g_status_name(uint32_t status)

@@ -8,8 +8,19 @@
 #include "sched/sched.h"
 
 struct sched sched;
+ptrdiff_t m_tls_offset; /* 0: no thread is an M */
 static struct p ps[2];
 static at_u32 given;
+
+void local_end(struct g *gp)
+{
+    model_fail("G %lu has values", gp->id);
+}
+
+void ctx_unref(struct pirn_ctx *ctx)
+{
+    model_fail("a G has context %p", (void *)ctx);
+}
 
 static void setup(void)
 {

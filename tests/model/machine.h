@@ -99,6 +99,40 @@ int64_t coarse_now(void)
 }
 #endif
 
+/* Without timers.c: no timers. */
+STUB void timers_look(struct p *pp)
+{
+    (void)pp;
+}
+
+STUB bool timers_steal(struct p *victim, int64_t *now)
+{
+    (void)victim;
+    (void)now;
+    return false;
+}
+
+STUB int64_t timers_next(void)
+{
+    return PIRN_NEVER;
+}
+
+STUB bool timers_unattended(void)
+{
+    return false;
+}
+
+STUB void timers_init(struct timers *h)
+{
+    memset(h, 0, sizeof *h);
+    at_store(&h->next, PIRN_NEVER, RELAXED);
+}
+
+STUB void timers_fini(struct timers *h)
+{
+    (void)h;
+}
+
 #ifndef MACHINE_FACTORY
 /* As many Ms as Ps, and both lists change together: there is always one asleep for an idle P. */
 void factory_want_locked(struct p *pp, struct g *gp, bool spinning)
@@ -134,13 +168,16 @@ static void machine_setup(uint32_t n)
     at_store(&sched.life, LIFE_RUNNING, RELAXED);
     at_store(&sched.nprocs, n, RELAXED);
     at_store(&sched.nallp, n, RELAXED);
+    at_store(&sched.keeper_until, PIRN_NEVER, RELAXED);
     sched.nm = n;
     sched.config.time_slice = 10 * PIRN_MS;
     for (uint32_t i = 0; i < n; i++) {
         ps[i].id = (int)i;
         at_store(&ps[i].status, P_RUNNING, RELAXED);
         at_store(&ps[i].tick, 1, RELAXED);
+        timers_init(&ps[i].timers);
         at_store(&sched.allp[i], &ps[i], RELAXED);
+        ms[i].keeps = PIRN_NEVER;
         ms[i].p = &ps[i];
         ms[i].id = (int)i;
         rand_seed(&ms[i].rand, i);

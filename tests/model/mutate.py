@@ -60,8 +60,14 @@ WAKES = re.compile(r'^\s*(wake_for|wake_one|wake_for_more|wake_if_idle|wake_slow
 # Re-checks: file, text, what takes its place.
 RECHECKS = [
     ('src/sched/idle.c', 'if (work_visible() && come_back(mp)) {', 'if (0) {'),
-    ('src/sched/idle.c', '!at_load(&sched.nspinning, RELAXED) && work_visible()) {',
-     '!at_load(&sched.nspinning, RELAXED) && 0) {'),
+    ('src/sched/idle.c', '&& (work_visible() || timers_unattended())) {',
+     '&& (0 || timers_unattended())) {'),
+    ('src/sched/idle.c', '(work_visible() || timers_unattended())', '(work_visible() || 0)'),
+    ('src/sched/idle.c', 'sched.nmidle--;\n    keep_until_locked(mp, PIRN_NEVER);', 'sched.nmidle--;'),
+    ('src/sched/idle.c', 'keep_until_locked(mp, PIRN_NEVER); /* all', '; /* all'),
+    ('src/sched/idle.c', 'if (mp->idle && sched.pidle && when <', 'if (sched.pidle && when <'),
+    ('src/sched/findwork.c', 'timers_look(mp->p);', ';'),
+    ('src/sched/findwork.c', 'if (timers_steal(victim, &now) &&', 'if (0 &&'),
     ('src/sched/idle.c', 'if (mp->idle && sched.pidle) {', 'if (sched.pidle) {'),
     ('src/sched/idle.c', '(pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))', 'false'),
     ('src/sched/runq.c', 'if (t == at_load(&q->tail, RELAXED)) {', 'if (1) {'),
@@ -80,13 +86,54 @@ RECHECKS = [
     ('src/os/lock.c', 'take = WORD_LOCKED | WORD_SLEEPERS;', ''),
     ('src/sync/waitgroup.c', 'if (count_of(s) == 0) {\n        word_unlock(state, s);',
      'if (0) {\n        word_unlock(state, s);'),
+    ('src/sched/timers.c', 'if (at_load(&t->heap, RELAXED) == h) {', 'if (1) {'),
+    ('src/sched/timers.c', 'if (at_cas(&t->heap, &none, h, RELAXED, RELAXED)) {',
+     'at_store(&t->heap, h, RELAXED);\n        if (!none) {'),
+    ('src/sched/timers.c', '&& !has_keeper(when) && !(mp', '&& 0 && !(mp'),
+    ('src/sched/timers.c', 'return !has_keeper(when) && !is_far(when);', 'return false;'),
+    ('src/sched/timers.c', 'at_add(&t->generation, 1, RELAXED);\n            return false;',
+     'return false;'),
+    ('src/sched/timers.c', 'bool due = t->when <= now;', 'bool due = true;'),
+    ('src/sync/chan.c', 'if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {', 'if (!none) {'),
+    ('src/sync/chan.c', 'op->chan->selects--; /*', '; /*'),
+    ('src/sync/chan.c', 'bool gone = c->dead && c->selects == 0', 'bool gone = c->dead'),
+    ('src/sync/chan.c', '&& (!c->timer || timer_chan_end_locked(c->timer));', ';'),
+    ('src/sync/chan.c', '    if (op->queued) {', '    if (1) {'),
+    ('src/sync/select.c', 'return select_claim(s, t) ? s->waiter : NULL;', 'return s->waiter;'),
+    ('src/sync/select.c', '&& !select_claim(s, &s->timer)) {', '&& 0) {'),
+    ('src/sync/select.c', '    leave_all(s, winner);\n', ''),
+    ('src/sync/select.c', '    lock_all(s);\n    while ((i = pick(r, s->cases, s->n, true)) >= 0) {',
+     '    lock_all(s);\n    while (0) {'),
+    ('src/sync/select.c', '        timer_stop(&s->timer);', '        ;'),
+    ('src/sync/cond.c', '    waitq_remove(&c->waiters_, w);\n', ''),
+    ('src/sync/cond.c', 'if (select_claim_also(op->select)) {', 'if (1) {'),
+    ('src/sync/cond.c', 'RELAXED) & (WAITERS | WORD_LOCK_BITS))', 'RELAXED) & WAITERS)'),
+    ('src/sync/mutex.c', 's &= ~WOKEN;\n        }\n        if (!(s & (HELD', ';\n        }\n        if (!(s & (HELD'),
+    ('src/sync/mutex.c', 'if (!(s & (HELD | STARVING))) {\n            word_unlock',
+     'if (0) {\n            word_unlock'),
+    ('src/sync/mutex.c', 'op->handed = true;', ';'),
+    ('src/sync/mutex.c', 'if (!m->waiters_ || now_ns() - op->since < STARVES_AFTER) {',
+     'if (now_ns() - op->since < STARVES_AFTER) {'),
+    ('src/sync/rwmutex.c', 'if (can_enter(s, writes)) {\n        word_unlock', 'if (0) {\n        word_unlock'),
+    ('src/sync/rwmutex.c', 'if (writes && *s >= READER) {', 'if (0) {'),
+    ('src/sync/rwmutex.c', '(WRITER | WAITERS)) : !(s & (WRITER | WAITERS));',
+     '(WRITER | WAITERS)) : !(s & WAITERS);'),
+    ('src/sync/sem.c', 'if (s->waiters_ || s->n_ < n) {', 'if (s->n_ < n) {'),
+    ('src/sync/once.c', 'if (at_load(done_of(o), RELAXED)) {', 'if (0) {'),
+    ('src/time/timer.c', 'RELAXED) == generation;', 'RELAXED) | 1;'),
+    ('src/time/timer.c', 'chan_empty_locked(c, word));', 'word);'),
+    ('src/time/timer.c', '!current || c->dead ||', '!current ||'),
+    ('src/time/timer.c', 'return at_load(&t->sending, RELAXED) == 0;', 'return true;'),
+    ('src/time/timer.c', 'if (current) {', 'if (0) {'),
+    ('src/time/timer.c', 'if (!others_run_locked(t, me)) {', 'if (1) {'),
 ]
 
 
 # Where to look first.
 HOME = {'idle': 'wake', 'findwork': 'wake', 'schedule': 'wake', 'globq': 'wake', 'sched': 'wake',
         'os': 'lock', 'p': 'resize', 'm': 'stop', 'g': 'gfree', 'sysmon': 'wake_next', 'switch': 'park',
-        'stack': 'stackpool', 'stackmem': 'stackpool', 'factory': 'kick', 'foreign': 'foreign_life'}
+        'stack': 'stackpool', 'stackmem': 'stackpool', 'factory': 'kick', 'foreign': 'foreign_life',
+        'waitq': 'mutex', 'rwmutex': 'mutex', 'sem': 'mutex', 'once': 'mutex'}
 
 
 class Mutant:
@@ -134,23 +181,29 @@ def weaker(kind, order):
     return ['RELAXED'] if order in ('ACQUIRE', 'RELEASE') else []
 
 
+def sites_of(program):
+    """Of each operation in src/ its place, and its name and what else the program says of it: a file that
+    a model includes has another name there."""
+    out = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True, check=True)
+    for row in out.stdout.splitlines():
+        site, *rest = row.split('\t')
+        if '/src/' in site:
+            yield 'src/' + site.split('/src/', 1)[1], site, rest
+
+
 def order_mutants(build):
     found = {}
     for program in model_programs(build):
-        out = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True, check=True)
-        for row in out.stdout.splitlines():
-            site, kind, order, fail = row.split('\t')
-            path, line, text = site.split(':', 2)
-            if '/src/' not in path:
-                continue
-            kind, file = KINDS[int(kind)], 'src/' + path.split('/src/', 1)[1]
+        for place, _, (kind, order, fail) in sites_of(program):
+            file, line, text = place.split(':', 2)
+            kind = KINDS[int(kind)]
             for new in weaker(kind, order):
                 tail = f'/{fail}' if fail != '-' else ''
-                found[site, new, fail] = Mutant(f'{kind}({text}) {order} -> {new}', file, int(line),
-                                                weaken=f'{site}={new}{tail}')
+                found[place, new, fail] = Mutant(f'{kind}({text}) {order} -> {new}', file, int(line),
+                                                 weaken=(place, f'{new}{tail}'))
             for new in weaker('load', fail) if fail != '-' else []:
-                found[site, order, new] = Mutant(f'{kind}({text}) on failure {fail} -> {new}', file,
-                                                 int(line), weaken=f'{site}={order}/{new}')
+                found[place, order, new] = Mutant(f'{kind}({text}) on failure {fail} -> {new}', file,
+                                                  int(line), weaken=(place, f'{order}/{new}'))
     return list(found.values())
 
 
@@ -176,26 +229,30 @@ def source_mutants(files):
 def kill(mutant, build, seconds, only):
     """The model that fails, or None. First the programs where it is likely, and a short look at each
     model before a long one."""
-    weaken = ['--weaken', mutant.weaken] if mutant.weaken else []
     stem = Path(mutant.file).stem
     names = sorted(only, key=lambda name: (name != HOME.get(stem, stem), name))
     todo = []
     for name in names:
         program = build / f'tests/model/model-{name}'
-        if weaken:
-            sites = subprocess.run([program, '--sites'], stdout=subprocess.PIPE, text=True).stdout
-            if mutant.weaken.split('=')[0] not in sites:
+        weaken = []
+        if mutant.weaken:
+            here = {site for place, site, _ in sites_of(program) if place == mutant.weaken[0]}
+            if not here:
                 continue
-        todo += [(program, model) for model in models_of(program)]
+            for site in here:
+                weaken += ['--weaken', f'{site}={mutant.weaken[1]}']
+        todo += [(program, model, weaken) for model in models_of(program)]
     for limit in (seconds / 16, seconds):
         unfinished = []
-        for program, model in todo:
+        for program, model, weaken in todo:
             cmd = [program, '--model', model, '--seconds', str(limit), '--no-trace', *weaken]
             p = subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            if p.returncode not in (0, 1):
+                sys.exit(f'mutate.py: {cmd} says {p.stdout}')
             if p.returncode:
                 return f'{program.name[6:]}/{model}'
             if '(not all)' in p.stdout:
-                unfinished.append((program, model))
+                unfinished.append((program, model, weaken))
         todo = unfinished
     return None
 

@@ -37,22 +37,19 @@ static void waits(struct m *mp)
 {
     struct waiter foreign;
     volatile int on_stack = 41;
-    if (!mp) {
-        CHECK(foreign_enter());
-    }
+    struct visit v = visit_of(mp, false);
+    CHECK(visit_can_wait(v));
     lock(&list_lock);
     if (at_load(&posted, RELAXED)) {
         unlock(&list_lock);
-        if (!mp) {
-            foreign_leave();
-        }
+        visit_end(v);
         return;
     }
     struct waiter *w = waiter_of(mp, &foreign, &list);
     w->next = list;
     list = w;
     on_stack++;
-    waiter_park(w, commit_unlock, &list_lock, WAIT_PARK);
+    visit_park(v, w, commit_unlock, &list_lock, WAIT_PARK);
     CHECK(on_stack == 42);
 }
 
