@@ -73,7 +73,7 @@ extern at_u32 fence_light_is_full; /* no membarrier here: the partner must do a 
  * already: who sleeps is counted elsewhere, in a table by address.
  */
 #define WORD_LOCKED 1u
-#define WORD_BEDS 64u
+#define WORD_BEDS (PIRN_SMALL ? 1u : 64u)
 extern at_u32 word_sleepers[WORD_BEDS];
 uint64_t word_lock_slow(at_u64 *word);
 void word_wake(at_u64 *word);

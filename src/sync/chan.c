@@ -32,10 +32,7 @@
  */
 #include "sync/chan.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 /* --- queues -------------------------------------------------------------------------------------- */
 
@@ -533,8 +530,8 @@ void chan_unlock_or_free(pirn_chanv *c)
         if (c->timer) {
             timer_chan_free(c->timer);
         }
-        if (c->fd > 0) {
-            close(c->fd);
+        if (at_load(&c->word, RELAXED) & CHAN_FD) {
+            chan_fd_close(c);
         }
         free(c);
     }
@@ -556,36 +553,4 @@ void chan_leave(struct chan_op *op)
     }
     c->selects -= op->winner != NULL;
     chan_unlock_or_free(c);
-}
-
-/* --- a descriptor for other main loops ------------------------------------------------------------- */
-
-void chan_tell_fd(pirn_chanv *c, uint64_t word)
-{
-    uint64_t one = 1;
-    bool on = chan_can_recv(word);
-    if (on == c->fd_on) {
-        return;
-    }
-    c->fd_on = on;
-    if ((on ? write(c->fd, &one, sizeof one) : read(c->fd, &one, sizeof one)) < 0) {
-        throw("chan: its eventfd is gone (%d)", errno);
-    }
-}
-
-EXPORT int pirn_chanv_fd(pirn_chanv *c)
-{
-    if (!c) {
-        return -EINVAL;
-    }
-    uint64_t word = word_lock(&c->word);
-    int fd = word & CHAN_FD ? c->fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0) {
-        fd = -errno;
-    } else {
-        c->fd = fd;
-        word |= CHAN_FD;
-    }
-    unlock_as(c, word);
-    return fd;
 }

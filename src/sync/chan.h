@@ -110,7 +110,9 @@ void chan_unlock_or_free(pirn_chanv *c);
 void chan_leave(struct chan_op *op);
 /* The word of c as its queues are now. */
 uint64_t chan_word_locked(const pirn_chanv *c, uint64_t word);
-void chan_tell_fd(pirn_chanv *c, uint64_t word);      /* under the lock: word is what it will be */
+/* chan_fd.c */
+void chan_tell_fd(pirn_chanv *c, uint64_t word); /* under the lock: word is what it will be */
+void chan_fd_close(pirn_chanv *c);
 void chan_unlock(pirn_chanv *c);                      /* after its queues may have changed */
 void chan_unlock_empty(pirn_chanv *c, uint64_t word); /* drops what is in the buffer */
 

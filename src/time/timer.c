@@ -66,7 +66,8 @@ static void end_call(struct at_end *e, bool dropped)
 static void run_call(void *arg)
 {
     struct pirn_timer *t = arg;
-    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = getm()->curg->id};
+    struct m *mp = getm(); /* no entry into the runtime before the call is known */
+    struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = mp ? mp->curg->id : 0};
     word_lock(&t->word);
     c.next = t->running;
     t->running = &c;

@@ -29,9 +29,14 @@ void pirn_mutex_unlock(pirn_mutex *m)
     model_unlock(m);
 }
 
-void mutex_unlock_visiting(pirn_mutex *m)
+bool mutex_unlock_visiting(pirn_mutex *m)
 {
     model_unlock(m);
+    return true;
+}
+_Noreturn void mutex_not_locked(void)
+{
+    model_fail("it is locked");
 }
 
 /* --- signals ------------------------------------------------------------------------------------------------- */

@@ -39,15 +39,15 @@ void g_at_end(struct at_end *e)
 }
 void g_at_end_run(struct at_end *e)
 {
-    e->fn(e);
+    e->fn(e, false);
 }
 struct gextra *g_extra(struct g *gp)
 {
     model_fail("G %lu", gp->id);
 }
-int spawn_by_runtime(const struct gstart *start, const char *site)
+int spawn_by_runtime(const struct gstart *start, const char *site, bool entered)
 {
-    (void)site;
+    (void)site, (void)entered;
     call = *start;
     at_store(&spawned, 1, RELEASE);
     return 0;

@@ -99,7 +99,6 @@ NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
 
 NOTHING(deadlock_check_locked, uint32_t mine UNUSED)
-NOTHING(timer_forget_calls, struct g *gp UNUSED)
 NOTHING(wake_slow, struct p *pp UNUSED, bool only_runnext UNUSED)
 ZERO(int, sysmon_start, void)
 ZERO(int, factory_start, void)
@@ -235,6 +234,16 @@ static void call_must_pass(void)
 
 MODEL(counted, .setup = setup_twice, .finish = at_rest, .threads = {call_must_pass, stop},
       .preemptions = MODEL_UNBOUNDED)
+
+/* Of goroutines that are dropped: these ones are in nothing else. */
+void g_extra_dropped(struct g *gp)
+{
+    (void)gp;
+}
+void timer_forget_start(const struct gstart *start)
+{
+    (void)start;
+}
 
 /* --- a stop that is refused -------------------------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ STUB bool timer_stop(struct timer *t)
 {
     model_fail("timer %p", (void *)t);
 }
-STUB pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
+STUB pirn_chanv *ctx_done(struct pirn_ctx *ctx)
 {
     model_fail("context %p", (const void *)ctx);
 }

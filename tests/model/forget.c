@@ -14,7 +14,7 @@
 
 /* --- what is not looked at ------------------------------------------------------------------------------ */
 
-pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
+pirn_chanv *ctx_done(struct pirn_ctx *ctx)
 {
     model_fail("context %p", (const void *)ctx);
 }

@@ -73,6 +73,7 @@ static at_u64 *word;
 static void setup_word(void)
 {
     word = malloc(sizeof *word);
+    at_store(word_bed(word), 0, RELAXED); /* an execution may have been given up */
     at_store(word, 0, RELAXED);
     data = 0;
     memset(entered, 0, sizeof entered);

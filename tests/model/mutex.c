@@ -80,12 +80,12 @@ static void drops(void)
 
 /* By a call that has waited for something else meanwhile, such as a condition. */
 void mutex_lock_again(pirn_mutex *m);
-void mutex_unlock_visiting(pirn_mutex *m);
+bool mutex_unlock_visiting(pirn_mutex *m);
 static void adds_again(void)
 {
     mutex_lock_again(&o->mutex);
     counter++;
-    mutex_unlock_visiting(&o->mutex);
+    CHECK(mutex_unlock_visiting(&o->mutex));
 }
 
 SYNC(mutex_again, begin_two, counted, adds, adds_again)
@@ -296,7 +296,7 @@ void g_at_end(struct at_end *e)
 }
 void g_at_end_run(struct at_end *e)
 {
-    e->fn(e);
+    e->fn(e, false);
 }
 
 static void happens(void *arg)

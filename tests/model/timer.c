@@ -275,11 +275,11 @@ void g_at_end(struct at_end *e)
 }
 void g_at_end_run(struct at_end *e)
 {
-    e->fn(e);
+    e->fn(e, false);
 }
-int spawn_by_runtime(const struct gstart *start, const char *site)
+int spawn_by_runtime(const struct gstart *start, const char *site, bool entered)
 {
-    (void)site;
+    (void)site, (void)entered;
     call = *start;
     at_store(&spawned, 1, RELEASE);
     return 0;

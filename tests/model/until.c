@@ -20,7 +20,7 @@
 static pirn_chanv *done;
 static struct gextra extra;
 
-pirn_chanv *ctx_done(const struct pirn_ctx *ctx)
+pirn_chanv *ctx_done(struct pirn_ctx *ctx)
 {
     CHECK(ctx == extra.ctx);
     return done;
@@ -56,10 +56,15 @@ void mutex_lock_again(pirn_mutex *m)
     (void)m;
     model_lock(&mutex_key);
 }
-void mutex_unlock_visiting(pirn_mutex *m)
+bool mutex_unlock_visiting(pirn_mutex *m)
 {
     (void)m;
     model_unlock(&mutex_key);
+    return true;
+}
+_Noreturn void mutex_not_locked(void)
+{
+    model_fail("it is locked");
 }
 
 /* --- channels ----------------------------------------------------------------------------------------------- */

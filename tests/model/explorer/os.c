@@ -81,3 +81,45 @@ void say(const char *format, ...)
 {
     (void)format;
 }
+
+/* --- what no model looks at: weak, so that one may bring the real thing ------------------------------------- */
+
+#define STUB __attribute__((weak))
+
+at_u32 fence_light_is_full STUB;
+
+STUB void fence_heavy(void)
+{
+    at_fence(SEQ_CST);
+}
+
+#define NEVER(name)                                                                                \
+    STUB void name(void);                                                                          \
+    STUB void name(void)                                                                           \
+    {                                                                                              \
+        model_fail(#name);                                                                         \
+    }
+NEVER(chan_fd_close)
+NEVER(chan_tell_fd)
+NEVER(poller_add)
+NEVER(poller_events)
+NEVER(poller_look)
+NEVER(poller_remove)
+NEVER(poller_start)
+NEVER(signal_unwatch)
+NEVER(timer_forget)
+
+STUB void poller_stop(void);
+STUB void poller_stop(void)
+{
+}
+
+STUB void *thread_altstack_begin(void)
+{
+    return NULL;
+}
+
+STUB void thread_altstack_end(void *stack)
+{
+    (void)stack;
+}
