@@ -180,10 +180,12 @@ PIRN_API_ int *pirn_errno_location(void);
 }
 #endif
 
-#include <pirn/chan.h>
-#include <pirn/ctx.h>
+/* clang-format off: each may use those before it */
 #include <pirn/go.h>
+#include <pirn/chan.h>
 #include <pirn/sync.h>
 #include <pirn/time.h>
+#include <pirn/ctx.h>
+/* clang-format on */
 
 #endif

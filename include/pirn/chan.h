@@ -16,10 +16,11 @@
  * pirn_chan(T) is one type wherever it is written; values of another type don't compile. A NULL
  * channel blocks for ever.
  */
+#ifndef PIRN_H
+#include <pirn.h> /* which includes this */
+#endif
 #ifndef PIRN_CHAN_H
 #define PIRN_CHAN_H
-
-#include <pirn.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -12,13 +12,11 @@
  * Each goroutine has a current context, that of its spawner if nothing else is said. When it is
  * cancelled, every blocking call that returns an error code returns -ECANCELED, or -ETIMEDOUT.
  */
+#ifndef PIRN_H
+#include <pirn.h> /* which includes this */
+#endif
 #ifndef PIRN_CTX_H
 #define PIRN_CTX_H
-
-#include <pirn.h>
-#include <pirn/chan.h>
-#include <pirn/sync.h>
-#include <pirn/time.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -26,10 +26,11 @@
  * takes arguments must not have __attribute__((noreturn)), but for void (void *)
  * and void (int): declare it _Noreturn.
  */
+#ifndef PIRN_H
+#include <pirn.h> /* which includes this */
+#endif
 #ifndef PIRN_GO_H
 #define PIRN_GO_H
-
-#include <pirn.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,7 +72,7 @@ PIRN_API_ void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, 
 /* clang does not warn in system headers; with this line marker, go.h is none when installed. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
-# 72 "pirn/go.h"
+# 76 "pirn/go.h"
 #pragma GCC diagnostic pop
 #endif
 

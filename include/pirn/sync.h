@@ -3,10 +3,11 @@
  * Waiting for goroutines. Objects are valid when zeroed, barriers aside, and need no destruction; one
  * may go as soon as every waiting call on it has returned.
  */
+#ifndef PIRN_H
+#include <pirn.h> /* which includes this */
+#endif
 #ifndef PIRN_SYNC_H
 #define PIRN_SYNC_H
-
-#include <pirn.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -4,11 +4,11 @@
  * set before is received. Nothing is early. Durations of zero and less are over at once; one that is
  * too long to tell is never over.
  */
+#ifndef PIRN_H
+#include <pirn.h> /* which includes this */
+#endif
 #ifndef PIRN_TIME_H
 #define PIRN_TIME_H
-
-#include <pirn.h>
-#include <pirn/chan.h>
 
 #ifdef __cplusplus
 extern "C" {
