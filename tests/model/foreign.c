@@ -121,3 +121,20 @@ static void all_awake(void)
 
 MODEL(park_and_ready, .setup = setup_wait, .finish = all_awake, .threads = {waits, wakes},
       .leaks = true, .spurious = 1, .preemptions = MODEL_UNBOUNDED)
+
+/* The commit says that there is no need to wait. */
+static bool commit_refuses(struct g *gp, void *arg)
+{
+    (void)gp;
+    (void)arg;
+    return false;
+}
+
+static void waits_in_vain(void)
+{
+    CHECK(foreign_enter());
+    CHECK(foreign_park(&waiter, true, commit_refuses, NULL, PIRN_NEVER));
+}
+
+MODEL(park_in_vain, .setup = setup_wait, .finish = all_awake, .threads = {waits_in_vain},
+      .leaks = true, .preemptions = MODEL_UNBOUNDED)

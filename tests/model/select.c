@@ -116,6 +116,21 @@ CHAN(two_selects_opposite, setup_one_in_each, all_came, selects_recv, selects_re
 CHAN(two_selects_opposite_against_close, unbuffered, none_came, closes, selects_recv,
      selects_recv_b_first)
 
+/* The operation of a select that was won elsewhere is met, and removed, before the select is back; one
+ * that waits behind it is not removed with it. */
+static void sends_to_both(void)
+{
+    send_to(a, 1);
+    send_to(b, 2);
+}
+
+static void receives_from_b(void)
+{
+    recv_from(b);
+}
+
+CHAN(lost_operation_is_met, unbuffered, all_came, sends_to_both, selects_recv, receives_from_b)
+
 /* --- default ---------------------------------------------------------------------------------------------- */
 
 /* -1: the default. */

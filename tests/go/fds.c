@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* Descriptors as cases of a select, and the descriptor of a channel. */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include <pirn.h>
+
+#include "harness.h"
+
+#define PROCS .procs = "1,2,4,16"
+
+struct ends {
+    int in, out;
+};
+
+static struct ends make_pipe(void)
+{
+    int fd[2];
+    CHECK_EQ(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+    return (struct ends){fd[0], fd[1]};
+}
+
+static void close_pipe(struct ends p)
+{
+    close(p.in);
+    close(p.out);
+}
+
+static void put(int fd)
+{
+    CHECK_EQ(write(fd, "x", 1), 1);
+}
+
+static void take(int fd)
+{
+    char c;
+    CHECK_EQ(read(fd, &c, 1), 1);
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    return poll(&p, 1, 0) == 1;
+}
+
+/* --- ready, and not ready ----------------------------------------------------------------------------- */
+
+TEST_RUN_ATTR(ready_at_once, PROCS)
+{
+    struct ends p = make_pipe();
+    pirn_chan(int) c = pirn_chan_make(int, 1);
+    int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_DEFAULT), 1);
+    CHECK_EQ(pirn_select(PIRN_WRITABLE(p.out), PIRN_DEFAULT), 0);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_WRITABLE(p.out)), 1);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_AFTER(PIRN_MS)), 1);
+    put(p.out);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_RECV(c, NULL)), 0);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_DEFAULT), 0); /* it is not consumed */
+    take(p.in);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_SEND(c, 1)), 1);
+    CHECK_EQ(pirn_select(PIRN_READABLE(file)), 0); /* a plain file always is */
+    close(file);
+    CHECK_EQ(pirn_select(PIRN_READABLE(file), PIRN_AFTER(PIRN_SEC)), 0); /* as poll() says */
+    close_pipe(p);
+    pirn_chan_release(c);
+}
+
+/* Ready cases are chosen fairly, descriptors among them. */
+TEST_RUN_ATTR(fair, PROCS)
+{
+    struct ends p = make_pipe();
+    pirn_chan(int) c = pirn_chan_make(int, 0);
+    int n[3] = {0};
+    pirn_chan_close(c);
+    for (int i = 0; i < 3000; i++)
+        n[pirn_select(PIRN_RECV(c, NULL), PIRN_WRITABLE(p.out), PIRN_WRITABLE(p.out))]++;
+    for (int i = 0; i < 3; i++)
+        CHECK(n[i] > 700 && n[i] < 1300);
+    close_pipe(p);
+    pirn_chan_release(c);
+}
+
+/* --- waiting --------------------------------------------------------------------------------------------- */
+
+enum { ROUNDS = TEST_TSAN ? 100 : 500 };
+
+static void echo(int in, int out)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        CHECK_EQ(pirn_select(PIRN_READABLE(in)), 0);
+        take(in);
+        put(out);
+    }
+}
+
+TEST_RUN_ATTR(to_and_fro, PROCS)
+{
+    struct ends a = make_pipe(), b = make_pipe();
+    pirn_chan(int) never = pirn_chan_make(int, 0);
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, echo, a.in, b.out);
+    for (int i = 0; i < ROUNDS; i++) {
+        put(a.out);
+        CHECK_EQ(pirn_select(PIRN_RECV(never, NULL), PIRN_READABLE(b.in), PIRN_AFTER(100 * PIRN_SEC)),
+                 1);
+        take(b.in);
+    }
+    pirn_wg_wait(&wg);
+    pirn_chan_release(never);
+    close_pipe(a);
+    close_pipe(b);
+}
+
+/* Many wait for one descriptor, in both directions; each wake-up is true for all of them. */
+static void reads_until_closed(int fd, atomic_int *got)
+{
+    for (;;) {
+        char c;
+        CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
+        ssize_t n = read(fd, &c, 1);
+        if (n == 0)
+            return;
+        if (n == 1)
+            atomic_fetch_add(got, 1);
+    }
+}
+
+TEST_RUN_ATTR(many_wait_for_one, PROCS)
+{
+    struct ends p = make_pipe();
+    atomic_int got = 0;
+    pirn_wg wg = {0};
+    for (int i = 0; i < 20; i++)
+        pirn_wg_go(&wg, reads_until_closed, p.in, &got);
+    for (int i = 0; i < 50; i++) {
+        put(p.out);
+        pirn_yield();
+    }
+    close(p.out); /* end of file, for all */
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&got), 50);
+    close(p.in);
+}
+
+/* Won by a channel, by the time, by a descriptor, by a context, at random and together. */
+static void sends(pirn_chan(int) c, int n)
+{
+    for (int i = 0; i < n; i++)
+        pirn_chan_send(c, 1);
+}
+
+static void puts_all(int fd, int n)
+{
+    for (int i = 0; i < n; i++) {
+        while (write(fd, "x", 1) != 1)
+            CHECK_EQ(pirn_select(PIRN_WRITABLE(fd)), 0);
+        if (i % 16 == 0)
+            pirn_yield();
+    }
+}
+
+TEST_RUN_ATTR(everything_at_once, PROCS)
+{
+    enum { N = TEST_TSAN ? 100 : 1000 };
+    struct ends p = make_pipe();
+    pirn_chan(int) c = pirn_chan_make(int, 0);
+    pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+    pirn_wg wg = {0};
+    int chan = 0, bytes = 0;
+    pirn_wg_go(&wg, sends, c, N);
+    pirn_wg_go(&wg, puts_all, p.out, N);
+    while (chan < N || bytes < N) {
+        switch (pirn_select(PIRN_RECV(c, NULL), PIRN_READABLE(p.in), PIRN_AFTER(50 * PIRN_US),
+                            PIRN_DONE(ctx))) {
+        case 0: chan++; break;
+        case 1: take(p.in), bytes++; break;
+        case 2: break;
+        default: CHECK(false);
+        }
+    }
+    pirn_wg_wait(&wg);
+    pirn_ctx_cancel(ctx, 0);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_DONE(ctx)), 1);
+    pirn_ctx_release(ctx);
+    pirn_chan_release(c);
+    close_pipe(p);
+}
+
+/* More cases than fit in the frame of the call. */
+TEST_RUN_ATTR(many_cases, PROCS)
+{
+    enum { N = 40 };
+    struct ends p[N];
+    pirn_case cases[N + 1];
+    pirn_wg wg = {0};
+    for (int i = 0; i < N; i++) {
+        p[i] = make_pipe();
+        cases[i] = (pirn_case)PIRN_READABLE(p[i].in);
+    }
+    cases[N] = (pirn_case){0};
+    for (int i = 0; i < N; i++) {
+        pirn_wg_go(&wg, put, p[i].out);
+        CHECK_EQ(pirn_selectv(cases, N + 1), i);
+        take(p[i].in);
+        pirn_wg_wait(&wg);
+    }
+    for (int i = 0; i < N; i++)
+        close_pipe(p[i]);
+}
+
+/* --- threads, and the end of the runtime ------------------------------------------------------------------ */
+
+static void *selects_in_thread(void *arg)
+{
+    struct ends *p = arg;
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(PIRN_MS)), 1);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(100 * PIRN_SEC)), 0);
+    take(p->in);
+    return NULL;
+}
+
+static void put_later(int fd)
+{
+    CHECK_EQ(pirn_sleep(5 * PIRN_MS), 0);
+    put(fd);
+}
+
+TEST_ATTR(threads, PROCS)
+{
+    struct ends p = make_pipe();
+    pthread_t thread;
+    CHECK_EQ(pirn_start(&(pirn_config){0}), 0);
+    pthread_create(&thread, NULL, selects_in_thread, &p);
+    pirn_go(put_later, p.out);
+    pthread_join(thread, NULL);
+    CHECK_EQ(pirn_stop(), 0);
+    close_pipe(p);
+}
+
+static void waits_for_ever(int fd, atomic_int *begun)
+{
+    atomic_fetch_add(begun, 1);
+    pirn_select(PIRN_READABLE(fd), PIRN_AFTER(1000 * PIRN_SEC));
+    CHECK(false);
+}
+
+static int leaves_waiters(void *arg)
+{
+    int *fd = arg;
+    atomic_int begun = 0;
+    for (int i = 0; i < 10; i++)
+        pirn_go(waits_for_ever, *fd, &begun);
+    while (atomic_load(&begun) < 10)
+        pirn_yield();
+    return 0;
+}
+
+TEST_ATTR(dropped_at_the_end, PROCS)
+{
+    struct ends p = make_pipe();
+    for (int i = 0; i < 20; i++)
+        CHECK_EQ(pirn_run(leaves_waiters, &p.in), 0);
+    close_pipe(p);
+}
+
+/* --- the descriptor of a channel ---------------------------------------------------------------------------- */
+
+TEST_RUN_ATTR(fd_of_a_channel, PROCS)
+{
+    pirn_chan(int) c = pirn_chan_make(int, 2);
+    pirn_chan_send(c, 1);
+    int fd = pirn_chan_fd(c);
+    CHECK(fd >= 0);
+    CHECK_EQ(pirn_chan_fd(c), fd);
+    CHECK(is_readable(fd));
+    pirn_chan_send(c, 2);
+    CHECK_EQ(pirn_chan_get(c), 1);
+    CHECK(is_readable(fd));
+    CHECK_EQ(pirn_chan_get(c), 2);
+    CHECK(!is_readable(fd));
+    CHECK_EQ(pirn_chan_try_send(c, 3), 1);
+    CHECK(is_readable(fd));
+    CHECK_EQ(pirn_chan_try_recv(c, NULL), 1);
+    CHECK(!is_readable(fd));
+    pirn_chan_close(c);
+    CHECK(is_readable(fd));
+    CHECK_EQ(pirn_chan_try_recv(c, NULL), -1);
+    CHECK(is_readable(fd));
+    pirn_chan_release(c);
+    CHECK_EQ(fcntl(fd, F_GETFD), -1); /* it went with the channel */
+}
+
+static void sends_one(pirn_chan(int) c, int v)
+{
+    pirn_chan_send(c, v);
+}
+
+static void selects_to_send(pirn_chan(int) c, pirn_chan(int) d)
+{
+    CHECK_EQ(pirn_select(PIRN_SEND(c, 9), PIRN_RECV(d, NULL)), 1);
+}
+
+/* A sender that waits, and one that gives up. */
+TEST_RUN_ATTR(fd_of_senders, PROCS)
+{
+    pirn_chan(int) c = pirn_chan_make(int, 0), d = pirn_chan_make(int, 0);
+    pirn_wg wg = {0};
+    int fd = pirn_chan_fd(c);
+    CHECK(!is_readable(fd));
+    pirn_wg_go(&wg, sends_one, c, 7);
+    CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
+    CHECK_EQ(pirn_chan_get(c), 7);
+    CHECK(!is_readable(fd));
+    pirn_wg_wait(&wg);
+    pirn_wg_go(&wg, selects_to_send, c, d);
+    CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
+    pirn_chan_send(d, 1);
+    pirn_wg_wait(&wg);
+    CHECK(!is_readable(fd));
+    pirn_chan_release(c);
+    pirn_chan_release(d);
+}
+
+static void produces(pirn_chan(int) c, int n)
+{
+    for (int i = 1; i <= n; i++)
+        pirn_chan_send(c, i);
+    pirn_chan_close(c);
+}
+
+/* What it is for: a thread with a main loop of its own. */
+TEST_ATTR(main_loop, PROCS)
+{
+    enum { N = TEST_TSAN ? 200 : 2000 };
+    CHECK_EQ(pirn_start(&(pirn_config){0}), 0);
+    for (int cap = 0; cap < 3; cap++) {
+        pirn_chan(int) c = pirn_chan_make(int, cap);
+        int sum = 0, v, r = 0, loop = epoll_create1(EPOLL_CLOEXEC);
+        struct epoll_event ev = {.events = EPOLLIN};
+        CHECK_EQ(epoll_ctl(loop, EPOLL_CTL_ADD, pirn_chan_fd(c), &ev), 0);
+        pirn_go(produces, c, N);
+        while (r >= 0) {
+            CHECK_EQ(epoll_wait(loop, &ev, 1, -1), 1);
+            while ((r = pirn_chan_try_recv(c, &v)) == 1)
+                sum += v;
+        }
+        CHECK_EQ(sum, N * (N + 1) / 2);
+        close(loop);
+        pirn_chan_release(c);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+/* A timer's channel too. */
+TEST_RUN_ATTR(fd_of_a_timer, PROCS)
+{
+    pirn_chan(pirn_ns) c = pirn_after(5 * PIRN_MS);
+    int fd = pirn_chan_fd(c);
+    CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
+    CHECK_EQ(pirn_chan_try_recv(c, NULL), 1);
+    CHECK(!is_readable(fd));
+    pirn_chan_release(c);
+}
