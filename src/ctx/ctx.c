@@ -110,6 +110,9 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
         at_store(&ctx->maker, 0, RELAXED); /* nobody else writes it, or finds himself in it */
         ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
     }
+    if (at_load(&ctx->signals, RELAXED) && ctx_err(ctx)) {
+        signal_unwatch(ctx); /* another who cancels it may not have come to this yet */
+    }
     if (at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1) {
         ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
         ctx_unref(ctx);
@@ -168,7 +171,7 @@ static bool cancel_one(struct pirn_ctx *ctx, struct visit v, int err, int cause,
     call_watches_locked(ctx, v);
     word_unlock(&ctx->word, word);
     timer_stop(&ctx->timer);
-    if (at_xchg(&ctx->signals, 0, RELAXED)) {
+    if (at_load(&ctx->signals, RELAXED)) {
         signal_unwatch(ctx);
     }
     return true;

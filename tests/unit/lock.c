@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime's own locks and notes, between plain threads. */
+#include <stdio.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -215,8 +216,10 @@ static void right_order(void *arg)
     unlock(&low);
 }
 
-static void check_dies(void (*fn)(void *), const char *why)
+static void check_dies(void (*fn)(void *), const char *format, int rank, unsigned held)
 {
+    char why[128];
+    snprintf(why, sizeof why, format, rank, held);
     int status = test_in_child(fn, NULL);
     CHECK(WIFSIGNALED(status));
     CHECK_EQ(WTERMSIG(status), SIGABRT);
@@ -228,11 +231,12 @@ TEST(lock_order)
 {
     CHECK_EQ(test_in_child(right_order, NULL), 0);
     CHECK_STR(test_said, "");
-    check_dies(wrong_order,
-               "fatal error: lock order: rank 1 taken while ranks 8 (bits) are held\n");
-    check_dies(same_rank, "fatal error: lock order: rank 3 taken while ranks 8 (bits) are held\n");
-    check_dies(not_held, "fatal error: lock order: rank 1 released but not held\n");
-    check_dies(must_hold, "fatal error: lock: of rank 3 is not held\n");
+    check_dies(wrong_order, "fatal error: lock order: rank %d taken while ranks %x (bits) are held\n",
+               RANK_LIFE, 1u << RANK_STACK);
+    check_dies(same_rank, "fatal error: lock order: rank %d taken while ranks %x (bits) are held\n",
+               RANK_STACK, 1u << RANK_STACK);
+    check_dies(not_held, "fatal error: lock order: rank %d released but not held\n", RANK_LIFE, 0);
+    check_dies(must_hold, "fatal error: lock: of rank %d is not held\n", RANK_STACK, 0);
 }
 
 #else
