@@ -26,6 +26,7 @@ static struct {
     struct chan_op *first;
     uint32_t n;
     bool runs;
+    bool delivers; /* has taken some off the list, and not yet made them ready */
     /* the thread's */
     struct pollfd *fds;
     uint32_t room;
@@ -100,7 +101,7 @@ void poller_remove(struct chan_op *op)
 bool poller_idle(void)
 {
     lock(&poller.lock);
-    bool idle = poller.runs && poller.n == 0 && !signals_watched();
+    bool idle = poller.runs && poller.n == 0 && !poller.delivers && !signals_watched();
     unlock(&poller.lock);
     return idle;
 }
@@ -183,8 +184,22 @@ static struct waiter *take_ready(uint32_t n)
         }
     }
     *last = NULL;
+    poller.delivers = first;
     unlock(&poller.lock);
     return first;
+}
+
+static void deliver(struct waiter *first)
+{
+    struct visit v = visit_again();
+    if (first) {
+        waiter_ready_list(first);
+    }
+    signals_deliver(v);
+    visit_end(v);
+    lock(&poller.lock);
+    poller.delivers = false;
+    unlock(&poller.lock);
 }
 
 static void *poller_main(void *arg)
@@ -201,12 +216,7 @@ static void *poller_main(void *arg)
         } /* [P1] */
         struct waiter *first = take_ready(n);
         if (first || signals_pending()) {
-            struct visit v = visit_again();
-            if (first) {
-                waiter_ready_list(first);
-            }
-            signals_deliver(v);
-            visit_end(v);
+            deliver(first);
         }
     }
     return NULL;

@@ -216,19 +216,20 @@ TEST_RUN_ATTR(many_cases, PROCS)
 
 /* --- threads, and the end of the runtime ------------------------------------------------------------------ */
 
-static void *selects_in_thread(void *arg)
-{
-    struct ends *p = arg;
-    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(PIRN_MS)), 1);
-    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(100 * PIRN_SEC)), 0);
-    take(p->in);
-    return NULL;
-}
-
 static void put_later(int fd)
 {
     CHECK_EQ(pirn_sleep(5 * PIRN_MS), 0);
     put(fd);
+}
+
+static void *selects_in_thread(void *arg)
+{
+    struct ends *p = arg;
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(PIRN_MS)), 1);
+    pirn_go(put_later, p->out);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(100 * PIRN_SEC)), 0);
+    take(p->in);
+    return NULL;
 }
 
 TEST_ATTR(threads, PROCS)
@@ -237,7 +238,6 @@ TEST_ATTR(threads, PROCS)
     pthread_t thread;
     CHECK_EQ(pirn_start(&(pirn_config){0}), 0);
     pthread_create(&thread, NULL, selects_in_thread, &p);
-    pirn_go(put_later, p.out);
     pthread_join(thread, NULL);
     CHECK_EQ(pirn_stop(), 0);
     close_pipe(p);
