@@ -552,8 +552,10 @@ static void rounds_of_signals(int rounds, bool by_ctx)
             there = waiting;
             pirn_mutex_unlock(&mutex);
         }
-        if (by_ctx)
+        if (by_ctx && i % 2)
             pirn_wg_go(&wg, cancel_now, ctx);
+        else if (by_ctx)
+            pirn_ctx_cancel(ctx, 0); /* they are chosen, and have not left the queue yet */
         int before = signals;
         signal_in_turn(&signals, &seed);
         while (woken_now() != before + 1)
