@@ -28,7 +28,7 @@ void m_leave_for_good(struct m *mp)
 {
     mp->commit = NULL;
     mp->nextg = NULL;
-    mp->curg->flags |= G_DROPPED;
+    mp->left = mp->curg;
     switch_to(mp, mp->curg, &mp->g0);
     throw("m: a goroutine of a stopped runtime was resumed");
 }
@@ -165,6 +165,9 @@ void m_fini(int64_t grace, bool *left_behind)
             pthread_detach(mp->thread);
         } else {
             pthread_join(mp->thread, NULL);
+            if (mp->left) {
+                mp->left->flags |= G_DROPPED;
+            }
             free(mp);
         }
     }

@@ -237,6 +237,7 @@ struct m {
     bool (*park_commit)(struct g *, void *); /* of park() */
     void *park_arg;
     struct g *nextg; /* to run first; set with nextp, or by a goroutine that needs g0 */
+    struct g *left;  /* told to stop, it left this one inside a call into pirn */
     struct rand rand;
     uint64_t fp_modes; /* the thread's own, while a goroutine with FP modes runs */
     /* set by who wakes it, before the note */
