@@ -180,7 +180,8 @@ PIRN_API_ int *pirn_errno_location(void);
 }
 #endif
 
-/* clang-format off: each may use those before it */
+/* Each may use those before it. */
+/* clang-format off */
 #include <pirn/go.h>
 #include <pirn/chan.h>
 #include <pirn/sync.h>

@@ -107,8 +107,9 @@ TEST_RUN_ATTR(to_and_fro, PROCS)
     pirn_wg_go(&wg, echo, a.in, b.out);
     for (int i = 0; i < ROUNDS; i++) {
         put(a.out);
-        CHECK_EQ(pirn_select(PIRN_RECV(never, NULL), PIRN_READABLE(b.in), PIRN_AFTER(100 * PIRN_SEC)),
-                 1);
+        CHECK_EQ(
+            pirn_select(PIRN_RECV(never, NULL), PIRN_READABLE(b.in), PIRN_AFTER(100 * PIRN_SEC)),
+            1);
         take(b.in);
     }
     pirn_wg_wait(&wg);

@@ -19,7 +19,8 @@ static pirn_ctx *watch(int sig)
 static void skip_if_late(void)
 {
 #if TEST_TSAN
-    SKIP("TSan calls a handler only when its thread calls a function that TSan knows: not from sleep");
+    SKIP("TSan calls a handler only when its thread calls a function that TSan knows: not from "
+         "sleep");
 #endif
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The runtime's own locks and notes, between plain threads. */
-#include <stdio.h>
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -231,8 +231,9 @@ TEST(lock_order)
 {
     CHECK_EQ(test_in_child(right_order, NULL), 0);
     CHECK_STR(test_said, "");
-    check_dies(wrong_order, "fatal error: lock order: rank %d taken while ranks %x (bits) are held\n",
-               RANK_LIFE, 1u << RANK_STACK);
+    check_dies(wrong_order,
+               "fatal error: lock order: rank %d taken while ranks %x (bits) are held\n", RANK_LIFE,
+               1u << RANK_STACK);
     check_dies(same_rank, "fatal error: lock order: rank %d taken while ranks %x (bits) are held\n",
                RANK_STACK, 1u << RANK_STACK);
     check_dies(not_held, "fatal error: lock order: rank %d released but not held\n", RANK_LIFE, 0);
