@@ -10,14 +10,14 @@ CHECK = tests/check.py $(CHECKFLAGS)
 
 # How each flavour is set up.
 SETUP_native =
-SETUP_clang = --native-file cross/clang.ini
-SETUP_small = -Dsmall=true -Ddebug_checks=true
-SETUP_chaos = -Dflavour=chaos -Ddebug_checks=true
+SETUP_clang = --native-file cross/clang.ini -Drace=disabled
+SETUP_small = -Dsmall=true -Ddebug_checks=true -Drace=disabled
+SETUP_chaos = -Dflavour=chaos -Ddebug_checks=true -Drace=disabled
 SETUP_asan = -Db_sanitize=address,undefined -Db_lundef=false
 SETUP_ubsan = -Db_sanitize=undefined -Db_lundef=false
 SETUP_tsan = -Db_sanitize=thread -Db_lundef=false
 SETUP_model = -Dflavour=model
-SETUP_aarch64 = --cross-file cross/aarch64.ini
+SETUP_aarch64 = --cross-file cross/aarch64.ini -Drace=disabled
 FLAVOURS = native clang small chaos asan ubsan tsan model aarch64
 
 all: build-native

@@ -442,9 +442,12 @@ EXPORT pirn_ctx *pirn_ctx_use(pirn_ctx *ctx)
     }
     if (!x->own_ctx) {
         x->own_ctx = before;
-    } else {
-        ctx_unref(before);
+        return before;
     }
+    if (x->last_ctx) {
+        ctx_unref(x->last_ctx);
+    }
+    x->last_ctx = before; /* it is there at least until the next use */
     return before;
 }
 

@@ -33,7 +33,7 @@ void fence_heavy(void)
     at_fence(SEQ_CST);
     if (!at_load(&fence_light_is_full, RELAXED)
         && syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
-        struct timespec tick = {.tv_nsec = 20 * 1000 * 1000};
+        struct timespec tick = {.tv_nsec = 20000000};
         at_store(&fence_light_is_full, 1, RELAXED);
         nanosleep(&tick, NULL);
     }

@@ -163,13 +163,13 @@ void g_at_end_run(struct at_end *e)
 
 static void drop_contexts(struct gextra *x)
 {
-    if (x->ctx) {
-        ctx_unref(x->ctx);
+    struct pirn_ctx **all[] = {&x->ctx, &x->own_ctx, &x->last_ctx};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (*all[i]) {
+            ctx_unref(*all[i]);
+            *all[i] = NULL;
+        }
     }
-    if (x->own_ctx) {
-        ctx_unref(x->own_ctx);
-    }
-    x->ctx = x->own_ctx = NULL;
 }
 
 /* By the stop. Its frames are still there. */

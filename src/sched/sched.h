@@ -117,8 +117,9 @@ struct at_end {
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
     char name[40];
-    struct pirn_ctx *ctx;     /* its current context; NULL: the background */
-    struct pirn_ctx *own_ctx; /* the one that it began with, if it uses another now */
+    struct pirn_ctx *ctx;      /* its current context; NULL: the background */
+    struct pirn_ctx *own_ctx;  /* the one that it began with, if it uses another now */
+    struct pirn_ctx *last_ctx; /* the one that it used before */
     struct at_end *at_end;
     void **locals;
     uint32_t nlocals;
