@@ -9,25 +9,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include <pirn.h>
-
-#include "harness.h"
-
-#define PROCS .procs = "1,2,4,16"
-#define HOUR (3600 * PIRN_SEC)
-#define TOOL (TEST_TSAN || TEST_ASAN)
-
-static unsigned next_rand(unsigned *seed)
-{
-    *seed = *seed * 1103515245u + 12345u;
-    return *seed >> 8;
-}
-
-static void compute_until(pirn_ns when)
-{
-    while (pirn_now() < when) {
-    }
-}
+#include "timers.h"
 
 static int try_get(pirn_timer *t)
 {
