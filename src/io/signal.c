@@ -15,6 +15,7 @@ struct watch {
     struct watch *next;
     struct pirn_ctx *ctx;
     uint64_t signals; /* a bit for each */
+    bool due;         /* one of them has come */
 };
 
 #define SIGNALS 65
@@ -51,13 +52,23 @@ bool signals_watched(void)
     return any;
 }
 
+/* Those who watch now: a context that comes while these are cancelled waits for the next signal. */
+static void mark_due(uint64_t pending)
+{
+    lock(&signals.lock);
+    for (struct watch *w = signals.first; w; w = w->next) {
+        w->due |= (w->signals & pending) != 0;
+    }
+    unlock(&signals.lock);
+}
+
 /* One at a time, since to cancel one takes it off the list. */
-static struct pirn_ctx *next_to_cancel(uint64_t pending)
+static struct pirn_ctx *next_due(void)
 {
     struct pirn_ctx *ctx = NULL;
     lock(&signals.lock);
     for (struct watch *w = signals.first; w && !ctx; w = w->next) {
-        if (w->signals & pending && !ctx_err(w->ctx)) {
+        if (w->due && !ctx_err(w->ctx)) {
             ctx = w->ctx;
             ctx_ref(ctx);
         }
@@ -68,8 +79,8 @@ static struct pirn_ctx *next_to_cancel(uint64_t pending)
 
 void signals_deliver(struct visit v)
 {
-    uint64_t pending = at_xchg(&signals.pending, 0, RELAXED);
-    for (struct pirn_ctx *ctx; pending && (ctx = next_to_cancel(pending));) {
+    mark_due(at_xchg(&signals.pending, 0, RELAXED));
+    for (struct pirn_ctx *ctx; (ctx = next_due());) {
         ctx_cancel(ctx, v, -ECANCELED, -EINTR);
         ctx_unref(ctx);
     }
@@ -80,6 +91,7 @@ static void use_locked(int sig)
     struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigfillset(&sa.sa_mask);
     if (signals.users[sig]++ == 0) {
+        at_and(&signals.pending, ~bit(sig), RELAXED); /* one that came for contexts now gone */
         sigaction(sig, &sa, &signals.before[sig]);
     }
 }

@@ -47,6 +47,23 @@ TEST_RUN_ATTR(signal_cancels, PROCS)
     }
 }
 
+/* A context that is made while a signal cancels others waits for the next signal. */
+TEST_RUN_ATTR(signal_cancels_once, PROCS)
+{
+    skip_if_late();
+    for (int i = 0; i < 500; i++) {
+        pirn_ctx *first = watch(SIGUSR1);
+        raise(SIGUSR1);
+        pirn_chan_recv(pirn_ctx_done(first), NULL);
+        pirn_ctx *next = watch(SIGUSR1);
+        for (int j = 0; j < 20; j++)
+            pirn_yield();
+        CHECK_EQ(pirn_ctx_err(next), 0);
+        pirn_ctx_release(next);
+        pirn_ctx_release(first);
+    }
+}
+
 static void sleeps_in(pirn_ctx *ctx)
 {
     pirn_ctx_use(ctx);
