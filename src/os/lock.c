@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The runtime's mutex: three states in a futex word, free, held, held with
- * sleepers. A short spin first, since the sections are short; a longer one is
- * worse than sleep on few CPUs, where the holder may be waiting for ours.
+ * sleepers. A short spin first, since the sections are short: a few looks, far
+ * apart (spin_wait); more are worse than sleep on few CPUs, where the holder
+ * may be waiting for ours.
  *
  * Invariants
  * 1. The word is 0 iff nobody holds the lock.
@@ -16,7 +17,7 @@
 #include "base/util.h"
 #include "os/os.h"
 
-#define SPINS (PIRN_SMALL ? 1 : 60)
+#define SPINS (PIRN_SMALL ? 1 : 8) /* looks before it sleeps */
 
 enum { FREE, HELD, SLEEPERS };
 
@@ -24,11 +25,11 @@ static NOINLINE void lock_slow(struct lock *l)
 {
     for (int i = 0; i < SPINS; i++) {
         uint32_t free = FREE;
+        spin_wait();
         if (at_load(&l->state, RELAXED) == FREE
             && at_cas(&l->state, &free, HELD, ACQUIRE, RELAXED)) {
             return;
         }
-        at_pause();
     }
     while (at_xchg(&l->state, SLEEPERS, ACQUIRE) != FREE) {
         futex_wait(&l->state, SLEEPERS, INT64_MAX);
@@ -101,14 +102,14 @@ static NOINLINE uint64_t word_lock_sleep(at_u64 *word)
 
 NOINLINE uint64_t word_lock_slow(at_u64 *word)
 {
-    for (int spins = 0; spins < SPINS;) {
+    for (int looks = 0; looks < SPINS;) {
         uint64_t w = at_load(word, RELAXED);
         if (take_word(word, &w)) {
             return w;
         }
         if (w & WORD_LOCKED) {
-            spins++;
-            at_pause();
+            looks++;
+            spin_wait();
         }
     }
     return word_lock_sleep(word);

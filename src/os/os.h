@@ -57,6 +57,17 @@ struct lock {
     {                                                                                              \
         .rank = (r)                                                                                \
     }
+/*
+ * Between two looks at a lock that another thread has: a microsecond or so. In that time its owner, which
+ * has it in its cache, often takes it again and again; who looks all the time only slows it down.
+ */
+static inline void spin_wait(void)
+{
+    for (int i = 0; i < (PIRN_SMALL ? 1 : 30); i++) {
+        at_pause();
+    }
+}
+
 void lock(struct lock *l);
 void unlock(struct lock *l);
 void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS only */

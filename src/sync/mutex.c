@@ -27,7 +27,6 @@
 
 #define STARVES_AFTER (1 * PIRN_MS)
 #define SPINS 4 /* looks before it queues, if another P could have it */
-#define SPIN_PAUSES 30
 
 struct lock_op { /* of who waits, in its frame */
     pirn_mutex *mutex;
@@ -40,6 +39,7 @@ static at_u64 *state_of(pirn_mutex *m)
     return (at_u64 *)(void *)&m->state_;
 }
 
+/* Also if there are waiters. */
 static bool take_if_free(at_u64 *state)
 {
     uint64_t s = at_load(state, RELAXED);
@@ -49,14 +49,12 @@ static bool take_if_free(at_u64 *state)
 static bool spin_for(at_u64 *state)
 {
     for (int i = 0; i < SPINS && at_load(&sched.nprocs, RELAXED) > 1; i++) {
+        spin_wait();
         if (at_load(state, RELAXED) & STARVING) {
             return false;
         }
         if (take_if_free(state)) {
             return true;
-        }
-        for (int k = 0; k < SPIN_PAUSES; k++) {
-            at_pause();
         }
     }
     return false;
@@ -68,7 +66,7 @@ static NOINLINE void lock_slow(pirn_mutex *m, bool again)
     at_u64 *state = state_of(m);
     struct lock_op op = {.mutex = m};
     bool woken = false;
-    if (spin_for(state)) {
+    if (take_if_free(state) || spin_for(state)) {
         return;
     }
     for (;;) {
@@ -166,6 +164,18 @@ void mutex_not_locked(void)
     fatal("sync: unlock of unlocked mutex");
 }
 
+/* One of the waiters has been woken already, and tries: there is nothing to do in the queue. */
+static bool unlock_quietly(at_u64 *state)
+{
+    uint64_t s = at_load(state, RELAXED);
+    while ((s & (HELD | WOKEN | STARVING | WORD_LOCKED)) == (HELD | WOKEN)) {
+        if (at_cas(state, &s, s & ~HELD, RELEASE, RELAXED)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool unlock_contended(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
@@ -191,11 +201,14 @@ static bool unlock_fast(pirn_mutex *m)
 
 bool mutex_unlock_visiting(pirn_mutex *m)
 {
-    return unlock_fast(m) || unlock_contended(m);
+    return unlock_fast(m) || unlock_quietly(state_of(m)) || unlock_contended(m);
 }
 
 static NOINLINE void unlock_slow(pirn_mutex *m)
 {
+    if (unlock_quietly(state_of(m))) {
+        return;
+    }
     struct visit v = visit_begin();
     bool was_locked = unlock_contended(m);
     visit_end(v);
