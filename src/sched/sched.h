@@ -406,6 +406,7 @@ void timers_init(struct timers *h);
 void timers_fini(struct timers *h);
 bool timer_set(struct timer *t, int64_t when, int64_t period); /* true: it was pending */
 bool timer_stop(struct timer *t);                              /* the same */
+void timers_sleep(struct waiter *w, int64_t when);
 bool timers_run(struct timers *h, int64_t now);
 void timer_fire_if_due(struct timer *t);
 void timers_look(struct p *pp);

@@ -6,7 +6,8 @@
  * the runtime ends: heaps belong to the runtime, and everybody looks at those of retired Ps too.
  * t->heap says where it is: NULL to H by CAS under H's lock, H to NULL under H's lock. So whoever
  * holds the lock of a timer's heap owns the timer, stop and reset are exact, and nothing of a timer
- * that was stopped stays behind.
+ * that was stopped stays behind. A goroutine that sleeps, and can't be disturbed, is in the heap
+ * without a timer (timers_sleep).
  *
  * Who fires, always on g0:
  * - the owner of the P, each time that it looks for work, and when sysmon tells it to (timers_due);
@@ -31,16 +32,35 @@
 #include "sched/sched.h"
 
 #define ARITY 4
-#define ROOM_FIRST (4096 / sizeof(struct timer_slot))
+#define SHIFT (ARITY - 1) /* unused before the first slot, so that children share a cache line */
+#define ROOM_FIRST (4096 / sizeof(struct timer_slot) - SHIFT)
+#define SLOT_SLEEPER 1u
 #define BATCH 128                        /* fired in one hold of the lock */
 #define SOON ((int64_t)20 * 1000 * 1000) /* two looks of sysmon */
 
 /* --- the heap, under its lock -------------------------------------------------------------------- */
 
+static bool is_sleeper(struct timer_slot s)
+{
+    return s.who & SLOT_SLEEPER;
+}
+
+static struct waiter *sleeper_in(struct timer_slot s)
+{
+    return (struct waiter *)(s.who & ~(uintptr_t)SLOT_SLEEPER);
+}
+
+static struct timer *timer_in(struct timer_slot s)
+{
+    return (struct timer *)s.who;
+}
+
 static void put_at(struct timers *h, uint32_t i, struct timer_slot s)
 {
     h->slot[i] = s;
-    s.t->at = i;
+    if (!is_sleeper(s)) {
+        timer_in(s)->at = i;
+    }
 }
 
 static void sift_up(struct timers *h, uint32_t i, struct timer_slot s)
@@ -94,47 +114,64 @@ static void tell_next(struct timers *h)
     }
 }
 
+static size_t bytes_of(size_t room)
+{
+    return (room + SHIFT) * sizeof(struct timer_slot);
+}
+
+static void free_slots(struct timers *h)
+{
+    if (h->room) {
+        mem_unmap(h->slot - SHIFT, bytes_of(h->room));
+    }
+}
+
 static void grow(struct timers *h)
 {
-    size_t room = h->room ? 2 * (size_t)h->room : ROOM_FIRST;
-    struct timer_slot *slot = mem_map(room * sizeof *slot);
-    if (!slot) {
+    size_t room = h->room ? 2 * (size_t)h->room + SHIFT : ROOM_FIRST;
+    struct timer_slot *map = mem_map(bytes_of(room));
+    if (!map) {
         unlock(&h->lock);
         fatal("out of memory: cannot keep %u timers", h->n + 1);
     }
-    if (h->room) {
-        memcpy(slot, h->slot, h->n * sizeof *slot);
-        mem_unmap(h->slot, h->room * sizeof *slot);
+    if (h->n) {
+        memcpy(map + SHIFT, h->slot, h->n * sizeof *map);
     }
-    h->slot = slot;
+    free_slots(h);
+    h->slot = map + SHIFT;
     h->room = (uint32_t)room;
 }
 
-static void insert(struct timers *h, struct timer *t)
+static void insert(struct timers *h, struct timer_slot s)
 {
     if (unlikely(h->n == h->room)) {
         grow(h);
     }
     h->n++;
-    sift_up(h, h->n - 1, (struct timer_slot){t->when, t});
+    sift_up(h, h->n - 1, s);
+    tell_next(h);
+}
+
+static void remove_at(struct timers *h, uint32_t i)
+{
+    struct timer_slot last = h->slot[--h->n];
+    if (i < h->n) {
+        settle(h, i, last);
+    }
     tell_next(h);
 }
 
 /* The last access to the timer: whoever sees NULL may free it. */
 static void take_out(struct timers *h, struct timer *t)
 {
-    struct timer_slot last = h->slot[--h->n];
-    if (last.t != t) {
-        settle(h, t->at, last);
-    }
-    tell_next(h);
+    remove_at(h, t->at);
     at_store(&t->heap, NULL, RELEASE);
 }
 
 static void set_time(struct timers *h, struct timer *t, int64_t when)
 {
     t->when = when;
-    settle(h, t->at, (struct timer_slot){when, t});
+    settle(h, t->at, (struct timer_slot){when, (uintptr_t)t});
     tell_next(h);
 }
 
@@ -150,11 +187,11 @@ void timers_init(struct timers *h)
 void timers_fini(struct timers *h)
 {
     for (uint32_t i = 0; i < h->n; i++) {
-        at_store(&h->slot[i].t->heap, NULL, RELAXED);
+        if (!is_sleeper(h->slot[i])) {
+            at_store(&timer_in(h->slot[i])->heap, NULL, RELAXED);
+        }
     }
-    if (h->room) {
-        mem_unmap(h->slot, h->room * sizeof *h->slot);
-    }
+    free_slots(h);
     timers_init(h);
 }
 
@@ -240,7 +277,7 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
     at_add(&t->generation, 1, RELAXED);
     if (!was) {
         t->when = when;
-        insert(h, t);
+        insert(h, (struct timer_slot){when, (uintptr_t)t});
     } else if (when == PIRN_NEVER) {
         take_out(h, t);
     } else {
@@ -251,6 +288,20 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
         see_to(when);
     }
     return was;
+}
+
+/*
+ * On g0: w, whose goroutine parks, is made ready then. Nobody else can: so there is no timer to stop, and
+ * neither heap nor firing touches the stack of the goroutine, which is mostly in no cache.
+ */
+void timers_sleep(struct waiter *w, int64_t when)
+{
+    if (when != PIRN_NEVER) {
+        struct timers *h = my_heap(getm());
+        lock(&h->lock);
+        insert(h, (struct timer_slot){when, (uintptr_t)w | SLOT_SLEEPER});
+        unlock(&h->lock);
+    }
 }
 
 /* --- firing --------------------------------------------------------------------------------------- */
@@ -276,37 +327,47 @@ static void turn_over(struct timers *h, struct timer *t, int64_t now)
     }
 }
 
+static void ready_all(struct waiter **due, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        due[i]->next = i + 1 < n ? due[i + 1] : NULL;
+    }
+    if (n) {
+        waiter_ready_list(due[0]);
+    }
+}
+
 /* Fires what is due. On g0, with a P. True: something was. */
 bool timers_run(struct timers *h, int64_t now)
 {
     bool any = false, more;
     do {
-        struct waiter *first = NULL, **last = &first;
-        struct timer *t = NULL;
+        struct waiter *due[BATCH], *w;
+        struct timer *acts = NULL;
         uint64_t begun = 0;
-        bool acts = false;
+        uint32_t n = 0;
         lock(&h->lock);
-        for (int n = 0; (more = h->n && h->slot[0].when <= now) && n < BATCH; n++) {
-            t = h->slot[0].t;
+        while ((more = h->n && h->slot[0].when <= now) && n < BATCH && !acts) {
             any = true;
+            if (is_sleeper(h->slot[0])) {
+                due[n] = sleeper_in(h->slot[0]);
+                __builtin_prefetch(due[n++], 1);
+                remove_at(h, 0);
+                continue;
+            }
+            struct timer *t = timer_in(h->slot[0]);
             if (t->kind->act) {
                 begun = t->kind->begin(t);
-                turn_over(h, t, now);
-                acts = true;
-                break;
-            }
-            if ((*last = t->kind->fire(t))) {
-                last = &(*last)->next;
+                acts = t;
+            } else if ((w = t->kind->fire(t))) {
+                due[n++] = w;
             }
             turn_over(h, t, now);
         }
         unlock(&h->lock);
-        *last = NULL;
-        if (first) {
-            waiter_ready_list(first);
-        }
+        ready_all(due, n);
         if (acts) {
-            t->kind->act(t, begun);
+            acts->kind->act(acts, begun);
         }
     } while (more);
     return any;

@@ -36,8 +36,8 @@ struct timer {
 };
 
 struct timer_slot {
-    int64_t when; /* that of t, which is elsewhere in memory */
-    struct timer *t;
+    int64_t when;  /* that of the timer, which is elsewhere in memory */
+    uintptr_t who; /* the timer; or who sleeps, a waiter | SLOT_SLEEPER */
 };
 
 struct timers {

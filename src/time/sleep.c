@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep. The timer lies in the frame of the call; the commit action puts it into the heap, so it can't
- * fire before the goroutine has left its stack. In a context that can be cancelled it is a select.
+ * Sleep. The commit action puts the waiter into the heap of timers, so it can't be made ready before the
+ * goroutine has left its stack. In a context that can be cancelled it is a select.
  */
 #include <errno.h>
 #include <time.h>
@@ -9,24 +9,16 @@
 #include "ctx/ctx.h"
 #include "sync/select.h"
 
-struct sleeper {
-    struct timer timer; /* first */
+struct sleep {
     struct waiter *waiter;
     int64_t when;
 };
 
-static struct waiter *wake_up(struct timer *t)
-{
-    return ((struct sleeper *)(void *)t)->waiter;
-}
-
-static const struct timer_kind sleeper_timer = {.fire = wake_up};
-
 static bool commit_sleep(struct g *gp, void *arg)
 {
     (void)gp;
-    struct sleeper *s = arg;
-    timer_set(&s->timer, s->when, 0); /* NEVER: not at all */
+    struct sleep *s = arg;
+    timers_sleep(s->waiter, s->when);
     return true;
 }
 
@@ -53,11 +45,12 @@ static int sleep_in(struct visit v, struct pirn_ctx *ctx, int64_t when)
     return select_wait(v, &s, WAIT_SLEEP_CTX) == select_timer_of(&s) ? 0 : ctx_err(ctx);
 }
 
-EXPORT int pirn_sleep_until(pirn_ns when)
+/* to_come: it is known to be in the future. */
+ALWAYS_INLINE int sleep_until(int64_t when, bool to_come)
 {
     struct m *mp = enter();
     if (unlikely(!mp)) {
-        if (when > now_ns()) {
+        if (to_come || when > now_ns()) {
             sleep_thread(when);
         }
         return 0;
@@ -66,15 +59,19 @@ EXPORT int pirn_sleep_until(pirn_ns when)
     if (unlikely(ctx)) {
         return sleep_in((struct visit){.mp = mp}, ctx, when);
     }
-    if (when > now_ns()) {
-        struct sleeper s = {.timer = {.kind = &sleeper_timer}, .when = when};
-        s.waiter = waiter_of(mp, NULL, &s);
+    if (to_come || when > now_ns()) {
+        struct sleep s = {.waiter = waiter_of(mp, NULL, NULL), .when = when};
         park(commit_sleep, &s, WAIT_SLEEP);
     }
     return 0;
 }
 
+EXPORT int pirn_sleep_until(pirn_ns when)
+{
+    return sleep_until(when, false);
+}
+
 EXPORT int pirn_sleep(pirn_ns ns)
 {
-    return pirn_sleep_until(ns > 0 ? pirn_deadline(ns) : 0);
+    return ns > 0 ? sleep_until(pirn_deadline(ns), true) : sleep_until(0, false);
 }

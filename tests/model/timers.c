@@ -482,7 +482,7 @@ static bool pending_in(int i)
     bool is = at_load(&timed->timer.heap, RELAXED) == h;
     CHECK(h->n == is);
     if (is) {
-        CHECK(h->slot[0].t == &timed->timer && timed->timer.at == 0);
+        CHECK(h->slot[0].who == (uintptr_t)&timed->timer && timed->timer.at == 0);
         CHECK(h->slot[0].when == timed->timer.when);
     }
     CHECK((int64_t)at_load(&h->next, RELAXED) == (is ? timed->timer.when : PIRN_NEVER));
