@@ -212,7 +212,7 @@ static void *poller_main(void *arg)
             continue;
         }
         if (poller.fds[0].revents && read(poller.fds[0].fd, &count, sizeof count) < 0) {
-            throw("poller: its eventfd is gone (%d)", errno);
+            throw("poller: its eventfd is gone: %s", strerror(errno));
         } /* [P1] */
         struct waiter *first = take_ready(n);
         if (first || signals_pending()) {

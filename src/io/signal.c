@@ -149,7 +149,7 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
     }
     int err = poller_start();
     if (err) {
-        fatal("cannot watch signals: no thread or descriptor for it (error %d)", -err);
+        fatal("cannot watch signals: %s", strerror(-err));
     }
     visit_end(v);
     pirn_ctx *ctx = pirn_ctx_with_cancel(parent);

@@ -422,7 +422,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     int err = s.fds ? poller_start() : 0;
     if (err) {
         select_unlock(&s);
-        fatal("cannot wait for descriptors: no thread or descriptor for it (error %d)", -err);
+        fatal("cannot wait for descriptors: %s", strerror(-err));
     }
     if (unlikely(n > SELECT_FEW) && !(s.ops = malloc((size_t)n * sizeof *s.ops))) {
         select_unlock(&s);

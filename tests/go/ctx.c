@@ -827,7 +827,7 @@ static void cancel_it(pirn_ctx *ctx)
 TEST_RUN_ATTR(freed_by_the_one_who_waits, PROCS)
 {
     pirn_ctx *parent = pirn_ctx_with_cancel(pirn_ctx_background());
-    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 2000 : 20000); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 500 : TEST_ASAN ? 2000 : 20000); i++) {
         pirn_wg wg = {0};
         pirn_ctx *ctx =
             i % 2 ? pirn_ctx_with_cancel(parent) : pirn_ctx_with_timeout(parent, 3600 * PIRN_SEC);

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <pirn.h>
@@ -366,5 +367,24 @@ TEST_RUN_ATTR(fd_of_a_timer, PROCS)
     CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
     CHECK_EQ(pirn_chan_try_recv(c, NULL), 1);
     CHECK(!is_readable(fd));
+    pirn_chan_release(c);
+}
+
+/* Without a descriptor the caller is told, and may try again. */
+TEST_RUN_ATTR(no_more_descriptors, PROCS)
+{
+    struct rlimit before, none = {0};
+    pirn_chan(int) c = pirn_chan_make(int, 1);
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none.rlim_max = before.rlim_max;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    CHECK_EQ(pirn_chan_fd(c), -EMFILE);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    int fd = pirn_chan_fd(c);
+    CHECK(fd >= 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    CHECK_EQ(poll(&p, 1, 0), 0);
+    pirn_chan_send(c, 1);
+    CHECK_EQ(poll(&p, 1, 0), 1);
     pirn_chan_release(c);
 }

@@ -22,7 +22,7 @@
 #define SLOW_TOOL (TEST_TSAN || TEST_ASAN)
 #define LONG (20 * PIRN_SEC)     /* a bounded wait: far more than it can take */
 #define FEW (TEST_TSAN ? 20 : 1) /* a new goroutine takes ThreadSanitizer a millisecond */
-#define MOST_LIVE (TEST_TSAN ? 2000 : 20000)
+#define MOST_LIVE (TEST_TSAN ? 700 : 20000)
 
 /* Yields until a condition holds; a failure if it never does. */
 #define YIELD_UNTIL(cond)                                                                          \

@@ -561,7 +561,7 @@ TEST_RUN_ATTR(sleeps_while_ps_change, .procs = "1,16", .timeout = 30)
 
 /* --- very many ----------------------------------------------------------------------------------------------------- */
 
-#define SLEEPERS (TEST_TSAN ? 6000 : TEST_ASAN ? 10000 : 200 * 1000)
+#define SLEEPERS (TEST_TSAN ? 1500 : TEST_ASAN ? 10000 : 200 * 1000)
 
 static void sleep_and_tell(void *arg)
 {

@@ -67,16 +67,17 @@ static void own_value(uintptr_t i)
 /* Each goroutine has its own; each value is destroyed once; what is NULL at the end is not. */
 TEST_RUN_ATTR(isolation_and_destructors, PROCS)
 {
+    enum { N = TEST_TSAN ? 300 : 1000 };
     pirn_wg wg = {0};
     CHECK_EQ(pirn_local_new(&key, destroy), 0);
     CHECK_EQ(pirn_local_new(&key2, destroy), 0);
     for (int round = 1; round <= (TEST_TSAN ? 2 : 3); round++) { /* the second time on used Gs */
-        for (uintptr_t i = 0; i < 1000; i++)
+        for (uintptr_t i = 0; i < N; i++)
             pirn_wg_go(&wg, own_value, i);
         pirn_wg_wait(&wg); /* destructors run before the done */
-        for (uint32_t i = 0; i < 1000; i++)
+        for (uint32_t i = 0; i < N; i++)
             CHECK_EQ(at_load(&destroyed[i], RELAXED), round);
-        for (uint32_t i = 0; i < 1000; i++)
+        for (uint32_t i = 0; i < N; i++)
             CHECK_EQ(at_load(&destroyed[i + 1000], RELAXED), i % 3 == 0 ? round : 0);
     }
 }

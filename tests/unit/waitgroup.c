@@ -116,7 +116,7 @@ TEST_RUN_ATTR(waiters, PROCS)
 {
     static const uint32_t numbers[] = {1, 2, 3, 100, 255, 256, 257, 258, 600, 5000};
     for (int round = 0; round < (TEST_TSAN ? 1 : 2); round++)
-        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] - TEST_TSAN; i++)
+        for (size_t i = 0; i < sizeof numbers / sizeof numbers[0] - 2 * TEST_TSAN; i++)
             many_waiters(numbers[i]);
 }
 
