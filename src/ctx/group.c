@@ -179,8 +179,9 @@ EXPORT int pirn_group_wait(pirn_group *g)
         misuse("group: was waited for already");
     }
     if (!wait_for_end(g, ctx, false)) {
+        int cause = pirn_ctx_cause(ctx);
         struct visit v = visit_again();
-        ctx_cancel(g->ctx_, v, ctx_err(ctx), ctx_err(ctx));
+        ctx_cancel(g->ctx_, v, ctx_err(ctx), cause);
         visit_end(v);
         while (!wait_for_end(g, NULL, true)) {
         }
