@@ -27,9 +27,10 @@ typedef struct pirn_ctx pirn_ctx;
 PIRN_API_ pirn_ctx *pirn_ctx_background(void); /* never cancelled; needs no release */
 
 /*
- * Each gives one reference. The goroutine that made the context cancels it by releasing it; other
- * references (pirn_ctx_retain, what is spawned) keep it, but do not cancel it unless they are the
- * last. The parent must not be NULL.
+ * Each gives one reference. The goroutine that made the context cancels it by its first release, also
+ * if it has retained it before: a reference is retained for somebody else, who releases it. Such others
+ * (and what is spawned) keep the context, but do not cancel it unless they are the last. The parent must
+ * not be NULL.
  */
 PIRN_API_ pirn_ctx *pirn_ctx_with_cancel(pirn_ctx *parent);
 PIRN_API_ pirn_ctx *pirn_ctx_with_deadline(pirn_ctx *parent, pirn_ns deadline);
