@@ -37,6 +37,8 @@ PIRN_API_ pirn_ctx *pirn_ctx_with_deadline(pirn_ctx *parent, pirn_ns deadline);
 PIRN_API_ pirn_ctx *pirn_ctx_with_timeout(pirn_ctx *parent, pirn_ns ns);
 PIRN_API_ pirn_ctx *pirn_ctx_with_value(pirn_ctx *parent, const void *key, void *value);
 PIRN_API_ pirn_ctx *pirn_ctx_without_cancel(pirn_ctx *parent); /* its values only */
+/* Cancelled by any of them, cause -EINTR. With the end of the last context that watches it, or of the
+ * runtime, a signal has the handler again that it had before. */
 PIRN_API_ pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n);
 PIRN_API_ pirn_ctx *pirn_ctx_retain(pirn_ctx *ctx);
 PIRN_API_ void pirn_ctx_release(pirn_ctx *ctx);

@@ -50,11 +50,24 @@ static struct pirn_ctx background = {.deadline = PIRN_NEVER};
 
 /* --- references ------------------------------------------------------------------------------------- */
 
-/* A name for who calls: a goroutine, or a thread without one. Never 0. */
+#define THREAD ((uint64_t)1 << 63)
+
+/*
+ * A name for who calls: a goroutine, or a thread without one. Never 0, and of one only: ids begin anew
+ * with each runtime, and addresses with each thread.
+ */
 static uint64_t caller(struct m *mp)
 {
-    static __thread char thread __attribute__((tls_model("initial-exec")));
-    return mp && mp->curg ? mp->curg->id : (uint64_t)(uintptr_t)&thread | (uint64_t)1 << 63;
+    static at_u64 threads;
+    static __thread uint64_t thread __attribute__((tls_model("initial-exec")));
+    if (mp && mp->curg) {
+        uint64_t name = (mp->curg->id + sched.era * 0x9e3779b97f4a7c15u) & ~THREAD;
+        return name ? name : 1;
+    }
+    if (!thread) {
+        thread = (at_add(&threads, 1, RELAXED) + 1) | THREAD;
+    }
+    return thread;
 }
 
 void ctx_ref(struct pirn_ctx *ctx)

@@ -172,6 +172,27 @@ static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
     return ended;
 }
 
+void group_forget(struct waiter *w)
+{
+    struct select *s = w->object;
+    pirn_group *g = select_also_of(s);
+    if (!stack_contains(g)) {
+        uint64_t word = word_lock(word_of(g));
+        g->waiters_ = g->waiters_ == w ? NULL : g->waiters_;
+        word_unlock(word_of(g), word);
+    }
+}
+
+void group_forget_room(struct waiter *w)
+{
+    pirn_group *g = w->object;
+    if (!stack_contains(g)) {
+        uint64_t word = word_lock(word_of(g));
+        waitq_remove(&g->queue_, w);
+        word_unlock(word_of(g), word);
+    }
+}
+
 EXPORT int pirn_group_wait(pirn_group *g)
 {
     struct pirn_ctx *ctx = ctx_of(enter());

@@ -4,13 +4,15 @@
  * poll() for all of them. It runs no goroutine: who waits is made ready as by any foreign thread.
  *
  * A list of operations, under the lock. The thread copies what it needs from it, polls without the lock,
- * and then looks at the list again: an operation that is still there and whose descriptor is ready is
- * taken off and claims its select. So an operation is touched under the lock only, and once it has been
- * removed it may be gone. Readiness is level-triggered, any number may wait for one descriptor, and
- * descriptors are not remembered from one wait to the next.
+ * and then looks at the list again: an operation that was in this poll, is still there and whose
+ * descriptor is ready is taken off and claims its select. So an operation is touched under the lock only,
+ * and once it has been removed it may be gone. Readiness is level-triggered, any number may wait for one
+ * descriptor, which is polled once for all of them, and descriptors are not remembered from one wait to
+ * the next: the number may mean another file then.
  *
  * An eventfd ends the poll when the list grows. [P1] It is written after the list has changed, and read
- * before the list is copied.
+ * before the list is copied. [P2] A handler says that it is about to write, and then looks which it is;
+ * the stop takes it away, and then waits for handlers, before it closes it.
  */
 #include "io/poller.h"
 
@@ -18,7 +20,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#define PARTS_EVERY 5 /* ms */
 
 static struct {
     struct lock lock;
@@ -28,12 +33,14 @@ static struct {
     bool runs;
     bool delivers; /* has taken some off the list, and not yet made them ready */
     /* the thread's */
-    struct pollfd *fds;
+    struct pollfd *fds; /* the eventfd, and behind it one for each descriptor, sorted */
     uint32_t room;
+    uint32_t round; /* which poll this is */
     pthread_t thread;
     at_u32 stop;
-    AT(int) event; /* eventfd; 0: none */
-} poller = {.lock = LOCK_INIT(RANK_POLLER)};
+    at_u32 breaking; /* how many are inside poller_break */
+    AT(int) event;   /* eventfd; -1: none */
+} poller = {.lock = LOCK_INIT(RANK_POLLER), .event = {-1}};
 
 static bool is_fd_case(const pirn_case *k)
 {
@@ -49,10 +56,14 @@ short poller_events(const pirn_case *k)
 void poller_break(void)
 {
     uint64_t one = 1;
-    int saved = errno, event = at_load(&poller.event, RELAXED);
-    if (event && write(event, &one, sizeof one) < 0) {
+    int saved = errno;
+    at_add(&poller.breaking, 1, RELAXED);
+    at_fence(SEQ_CST); /* [P2] */
+    int event = at_load(&poller.event, RELAXED);
+    if (event >= 0 && write(event, &one, sizeof one) < 0) {
         /* full: then it is readable */
     }
+    at_add(&poller.breaking, (uint32_t)-1, RELEASE); /* the write is over */
     errno = saved;
 }
 
@@ -111,12 +122,35 @@ void poller_look(pirn_case *cases, int n)
     for (int i = 0; i < n; i++) {
         if (is_fd_case(&cases[i])) {
             struct pollfd fd = {.fd = cases[i].fd_, .events = poller_events(&cases[i])};
-            cases[i].elem_ = poll(&fd, 1, 0) > 0 ? &cases[i] : NULL;
+            bool ready =
+                fd.fd < 0 || poll(&fd, 1, 0) > 0; /* no descriptor: as one that is closed */
+            cases[i].elem_ = ready ? &cases[i] : NULL;
         }
     }
 }
 
 /* --- the thread ------------------------------------------------------------------------------------ */
+
+static int by_fd(const void *a, const void *b)
+{
+    const struct pollfd *x = a, *y = b;
+    return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+/* One of each: poll() refuses more than may be open. The new number. */
+static uint32_t merge(struct pollfd *fds, uint32_t n)
+{
+    uint32_t kept = 0;
+    qsort(fds, n, sizeof fds[0], by_fd);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept && fds[kept - 1].fd == fds[i].fd) {
+            fds[kept - 1].events |= fds[i].events;
+        } else {
+            fds[kept++] = fds[i];
+        }
+    }
+    return kept;
+}
 
 /* How many to poll; the eventfd is the first. */
 static uint32_t copy_list(void)
@@ -133,48 +167,64 @@ static uint32_t copy_list(void)
         poller.room = room;
     }
     uint32_t n = 0;
+    poller.round++;
     poller.fds[n++] = (struct pollfd){.fd = at_load(&poller.event, RELAXED), .events = POLLIN};
     for (struct chan_op *op = poller.first; op; op = op->next) {
+        op->fd.round = poller.round;
         poller.fds[n++] = (struct pollfd){.fd = op->fd.number, .events = op->fd.events};
     }
     unlock(&poller.lock);
-    return n;
+    return 1 + merge(poller.fds + 1, n - 1);
 }
 
-static int by_fd(const void *a, const void *b)
+/*
+ * The limit of open descriptors has sunk below the number of those that are open, and poll() takes no
+ * more at a time: some by some, every few milliseconds.
+ */
+static int poll_in_parts(uint32_t n)
 {
-    const struct pollfd *x = a, *y = b;
-    return (x->fd > y->fd) - (x->fd < y->fd);
+    int ready = 0;
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    uint32_t most = (uint32_t)min_u64(max_u64(limit.rlim_cur, 1), n);
+    for (uint32_t i = 0; i < n; i += most) {
+        int k = poll(poller.fds + i, min_u64(most, n - i), 0);
+        ready += k > 0 ? k : 0;
+    }
+    if (!ready) {
+        poll(NULL, 0, PARTS_EVERY);
+    }
+    return ready;
 }
 
-/* What the descriptor is ready for, among those polled; sorted. */
+static int poll_all(uint32_t n)
+{
+    int ready = poll(poller.fds, n, -1);
+    if (ready < 0 && errno == EINVAL) {
+        return poll_in_parts(n);
+    }
+    if (ready < 0 && errno != EINTR && errno != EAGAIN) {
+        fatal("cannot wait for descriptors: %s", strerrordesc_np(errno));
+    }
+    return ready;
+}
+
+/* What the descriptor is ready for. */
 static short ready_for(const struct chan_op *op, uint32_t n)
 {
-    short all = 0;
-    uint32_t lo = 0, hi = n;
-    while (lo < hi) {
-        uint32_t mid = lo + (hi - lo) / 2;
-        if (poller.fds[mid].fd < op->fd.number) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    for (; lo < n && poller.fds[lo].fd == op->fd.number; lo++) {
-        all |= poller.fds[lo].revents;
-    }
-    return all & (op->fd.events | POLLERR | POLLHUP | POLLNVAL);
+    struct pollfd key = {.fd = op->fd.number};
+    struct pollfd *fd = bsearch(&key, poller.fds + 1, n - 1, sizeof key, by_fd);
+    return fd ? fd->revents & (op->fd.events | POLLERR | POLLHUP | POLLNVAL) : 0;
 }
 
 static struct waiter *take_ready(uint32_t n)
 {
     struct waiter *first = NULL, **last = &first;
-    qsort(poller.fds, n, sizeof poller.fds[0], by_fd);
     lock(&poller.lock);
     for (struct chan_op *op = poller.first, *next; op; op = next) {
         void *none = NULL;
         next = op->next;
-        if (ready_for(op, n)) {
+        if (op->fd.round == poller.round && ready_for(op, n)) {
             unlink_locked(op);
             if (at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
                 op->ok = true;
@@ -208,11 +258,11 @@ static void *poller_main(void *arg)
     uint64_t count;
     while (!at_load(&poller.stop, RELAXED)) {
         uint32_t n = copy_list();
-        if (poll(poller.fds, n, -1) <= 0) {
+        if (poll_all(n) <= 0) {
             continue;
         }
         if (poller.fds[0].revents && read(poller.fds[0].fd, &count, sizeof count) < 0) {
-            throw("poller: its eventfd is gone: %s", strerror(errno));
+            throw("poller: its eventfd is gone: %s", strerrordesc_np(errno));
         } /* [P1] */
         struct waiter *first = take_ready(n);
         if (first || signals_pending()) {
@@ -237,8 +287,10 @@ int poller_start(void)
             err = thread_create(&poller.thread, "pirn-poller", poller_main, NULL, true);
             poller.runs = !err;
         }
-        if (err && event >= 0) {
-            at_store(&poller.event, 0, RELAXED);
+        if (!err) {
+            signals_resume();
+        } else if (event >= 0) {
+            at_store(&poller.event, -1, RELAXED);
             close(event);
         }
     }
@@ -255,7 +307,13 @@ void poller_stop(void)
     at_store(&poller.stop, 1, RELAXED);
     poller_break();
     pthread_join(poller.thread, NULL);
-    close(at_xchg(&poller.event, 0, RELAXED));
+    signals_suspend();
+    int event = at_xchg(&poller.event, -1, RELAXED);
+    at_fence(SEQ_CST); /* [P2] */
+    while (at_load(&poller.breaking, ACQUIRE)) {
+        thread_yield();
+    }
+    close(event);
     free(poller.fds);
     poller.fds = NULL;
     poller.room = 0;

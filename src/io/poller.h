@@ -21,6 +21,8 @@ void poller_break(void);
 bool signals_pending(void);
 void signals_deliver(struct visit v);
 bool signals_watched(void);
+void signals_suspend(void); /* the runtime ends: the program's handlers again */
+void signals_resume(void);
 void signal_unwatch(struct pirn_ctx *ctx);
 
 #endif

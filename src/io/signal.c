@@ -2,7 +2,7 @@
 /*
  * Signals that cancel a context. The handler notes the signal and ends the poll of the poller's thread,
  * which cancels. A signal has pirn's handler from the first context that watches it to the end of the
- * last, and then the program's again.
+ * last, or of the runtime, and then the program's again.
  */
 #include <errno.h>
 #include <signal.h>
@@ -24,6 +24,7 @@ static struct {
     struct lock lock;
     struct watch *first;
     uint32_t users[SIGNALS]; /* watches of each */
+    bool ours[SIGNALS];      /* has our handler */
     struct sigaction before[SIGNALS];
     at_u64 pending;
 } signals = {.lock = LOCK_INIT(RANK_SIGNALS)};
@@ -86,20 +87,56 @@ void signals_deliver(struct visit v)
     }
 }
 
-static void use_locked(int sig)
+static void take_locked(int sig)
 {
     struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigfillset(&sa.sa_mask);
-    if (signals.users[sig]++ == 0) {
+    if (!signals.ours[sig]) {
         at_and(&signals.pending, ~bit(sig), RELAXED); /* one that came for contexts now gone */
         sigaction(sig, &sa, &signals.before[sig]);
+        signals.ours[sig] = true;
     }
+}
+
+static void give_back_locked(int sig)
+{
+    if (signals.ours[sig]) {
+        sigaction(sig, &signals.before[sig], NULL);
+        signals.ours[sig] = false;
+    }
+}
+
+static void for_each_used(void (*fn_locked)(int))
+{
+    lock(&signals.lock);
+    for (int sig = 1; sig < SIGNALS; sig++) {
+        if (signals.users[sig]) {
+            fn_locked(sig);
+        }
+    }
+    unlock(&signals.lock);
+}
+
+void signals_suspend(void)
+{
+    for_each_used(give_back_locked);
+}
+
+void signals_resume(void)
+{
+    for_each_used(take_locked);
+}
+
+static void use_locked(int sig)
+{
+    signals.users[sig]++;
+    take_locked(sig);
 }
 
 static void unuse_locked(int sig)
 {
     if (--signals.users[sig] == 0) {
-        sigaction(sig, &signals.before[sig], NULL);
+        give_back_locked(sig);
     }
 }
 
@@ -149,7 +186,7 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
     }
     int err = poller_start();
     if (err) {
-        fatal("cannot watch signals: %s", strerror(-err));
+        fatal("cannot watch signals: %s", strerrordesc_np(-err));
     }
     visit_end(v);
     pirn_ctx *ctx = pirn_ctx_with_cancel(parent);

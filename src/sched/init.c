@@ -60,6 +60,7 @@ static void call_on_fatal(const char *message)
 static void reset(const pirn_config *config, const struct debug_env *env)
 {
     sched.config = *config;
+    sched.era++;
     sched.class = stack_class(config->stack_size);
     sched.move = env->move;
     sched.globq.list = (struct glist){0};

@@ -292,6 +292,7 @@ struct sched {
     AT(struct p *) allp[PROCS_MAX];
     /* constant while it runs */
     pirn_config config;
+    uint64_t era;       /* which runtime of the process this is */
     int class;          /* of default stacks */
     bool move;          /* PIRN_DEBUG=move: never twice on the same M */
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */

@@ -23,8 +23,8 @@
  *   Who has found work: stop spinning, or stop to
  *                       be the keeper;             [T3] as [T2]; a timer without keeper? wake an M.
  * So at least one of the two sees the other's store. [T2] and [T3] are the fences [W2] and [W3] of
- * idle.c. An M on g0 that adds a timer (the commit action of a sleep) leaves out [T1]: it is about
- * to do [T2] or [T3]. A timer that is not due soon needs no keeper while a P runs: sysmon looks
+ * idle.c. An M on g0 that adds a timer (the commit action of a sleep, if nobody was there to switch to)
+ * leaves out [T1]: it is about to do [T2] or [T3]. A timer that is not due soon needs no keeper while a P runs: sysmon looks
  * every 10 ms.
  *
  * Differs from Go: heaps are exact, so there is no cleaning, and timers never move.
@@ -291,8 +291,8 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
 }
 
 /*
- * On g0: w, whose goroutine parks, is made ready then. Nobody else can: so there is no timer to stop, and
- * neither heap nor firing touches the stack of the goroutine, which is mostly in no cache.
+ * A commit action: w, whose goroutine parks, is made ready then. Nobody else can: so there is no timer to
+ * stop, and neither heap nor firing touches the stack of the goroutine, which is mostly in no cache.
  */
 void timers_sleep(struct waiter *w, int64_t when)
 {
@@ -301,6 +301,7 @@ void timers_sleep(struct waiter *w, int64_t when)
         lock(&h->lock);
         insert(h, (struct timer_slot){when, (uintptr_t)w | SLOT_SLEEPER});
         unlock(&h->lock);
+        see_to(when);
     }
 }
 

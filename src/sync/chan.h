@@ -32,7 +32,8 @@ struct chan_op {
         struct {
             int number;
             short events;
-        } fd; /* of a select: poller.c */
+            uint32_t round; /* the poll that it was in */
+        } fd;               /* of a select: poller.c */
     };
     bool sends;
     void *elem; /* the value to send, or where to put the one that comes; may be NULL */

@@ -17,8 +17,12 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_CHAN_SEND_UNTIL:
     case WAIT_CHAN_RECV_UNTIL:
     case WAIT_SLEEP_CTX:
-    case WAIT_GROUP:
     case WAIT_SELECT: select_forget(w); break;
+    case WAIT_GROUP:
+        group_forget(w);
+        select_forget(w);
+        break;
+    case WAIT_GROUP_ROOM: group_forget_room(w); break;
     case WAIT_MUTEX: mutex_forget(w); break;
     case WAIT_RWMUTEX_LOCK:
     case WAIT_RWMUTEX_RLOCK: rwmutex_forget(w); break;
@@ -36,8 +40,7 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_CHAN_SEND_NIL:
     case WAIT_CHAN_RECV_NIL:
     case WAIT_SELECT_NONE:
-    case WAIT_SLEEP:      /* its timer went with the heap */
-    case WAIT_GROUP_ROOM: /* a group lives no longer than its goroutine */
+    case WAIT_SLEEP: /* it goes with the heap */
     case WAIT_PARK:
     case WAIT_REASONS: break;
     }

@@ -271,7 +271,7 @@ static void queue_all(struct select *s)
             chan_put_locked(op);
         } else if (unlikely(is_fd(k))) {
             s->ops[i] = (struct chan_op){
-                .waiter = s->waiter, .winner = &s->winner, .fd = {k->fd_, poller_events(k)}};
+                .waiter = s->waiter, .winner = &s->winner, .fd = {k->fd_, poller_events(k), 0}};
         }
     }
 }
@@ -422,7 +422,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     int err = s.fds ? poller_start() : 0;
     if (err) {
         select_unlock(&s);
-        fatal("cannot wait for descriptors: %s", strerror(-err));
+        fatal("cannot wait for descriptors: %s", strerrordesc_np(-err));
     }
     if (unlikely(n > SELECT_FEW) && !(s.ops = malloc((size_t)n * sizeof *s.ops))) {
         select_unlock(&s);

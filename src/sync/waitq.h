@@ -48,6 +48,8 @@ void timer_forget(struct waiter *w);
 void sem_forget(struct waiter *w);
 void barrier_forget(struct waiter *w);
 void wg_forget_goroutines(struct pirn_wg *wg);
+void group_forget(struct waiter *w); /* in pirn_group_wait, before its select */
+void group_forget_room(struct waiter *w);
 
 static inline void waitq_put(void **q, struct waiter *w)
 {

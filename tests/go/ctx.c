@@ -1052,3 +1052,51 @@ TEST_ATTR(dropped_calls, PROCS)
     }
     pirn_chan_release(never);
 }
+
+/* --- who made it ----------------------------------------------------------------------------------------------- */
+
+static void *makes(void *arg)
+{
+    *(pirn_ctx **)arg = pirn_ctx_with_cancel(pirn_ctx_background());
+    return NULL;
+}
+
+static void *retains_and_releases(void *arg)
+{
+    pirn_ctx_release(pirn_ctx_retain(arg));
+    return NULL;
+}
+
+static void in_a_thread(void *(*fn)(void *), void *arg)
+{
+    pthread_t t;
+    CHECK_EQ(pthread_create(&t, NULL, fn, arg), 0);
+    pthread_join(t, NULL);
+}
+
+static int makes_in_run(void *arg)
+{
+    makes(arg);
+    return 0;
+}
+
+static int retains_in_run(void *arg)
+{
+    retains_and_releases(arg);
+    return 0;
+}
+
+/* A thread that has the place of one that is gone, and goroutine 1 of another runtime, are not the maker. */
+TEST_ATTR(names_are_not_used_again, PROCS)
+{
+    pirn_ctx *ctx;
+    in_a_thread(makes, &ctx);
+    for (int i = 0; i < 10; i++)
+        in_a_thread(retains_and_releases, ctx);
+    CHECK_EQ(pirn_ctx_err(ctx), 0);
+    pirn_ctx_release(ctx);
+    CHECK_EQ(pirn_run(makes_in_run, &ctx), 0);
+    CHECK_EQ(pirn_run(retains_in_run, ctx), 0);
+    CHECK_EQ(pirn_ctx_err(ctx), 0);
+    pirn_ctx_release(ctx);
+}

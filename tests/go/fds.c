@@ -68,6 +68,8 @@ TEST_RUN_ATTR(ready_at_once, PROCS)
     CHECK_EQ(pirn_select(PIRN_READABLE(file)), 0); /* a plain file always is */
     close(file);
     CHECK_EQ(pirn_select(PIRN_READABLE(file), PIRN_AFTER(PIRN_SEC)), 0); /* as poll() says */
+    CHECK_EQ(pirn_select(PIRN_READABLE(-1)), 0); /* and one that never was, else it would wait */
+    CHECK_EQ(pirn_select(PIRN_WRITABLE(-1)), 0);
     close_pipe(p);
     pirn_chan_release(c);
 }
@@ -370,21 +372,134 @@ TEST_RUN_ATTR(fd_of_a_timer, PROCS)
     pirn_chan_release(c);
 }
 
+/* --- few descriptors --------------------------------------------------------------------------------------- */
+
+static rlim_t set_limit(rlim_t n)
+{
+    struct rlimit limit;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t before = limit.rlim_cur;
+    limit.rlim_cur = n;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    return before;
+}
+
 /* Without a descriptor the caller is told, and may try again. */
 TEST_RUN_ATTR(no_more_descriptors, PROCS)
 {
-    struct rlimit before, none = {0};
     pirn_chan(int) c = pirn_chan_make(int, 1);
-    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none.rlim_max = before.rlim_max;
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rlim_t before = set_limit(0);
     CHECK_EQ(pirn_chan_fd(c), -EMFILE);
-    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
-    int fd = pirn_chan_fd(c);
-    CHECK(fd >= 0);
-    struct pollfd p = {.fd = fd, .events = POLLIN};
+    set_limit(before);
+    struct pollfd p = {.fd = pirn_chan_fd(c), .events = POLLIN};
+    CHECK(p.fd >= 0);
     CHECK_EQ(poll(&p, 1, 0), 0);
     pirn_chan_send(c, 1);
     CHECK_EQ(poll(&p, 1, 0), 1);
     pirn_chan_release(c);
+}
+
+static void waits_for_both(int in, int out, atomic_int *n)
+{
+    CHECK_EQ(pirn_select(PIRN_READABLE(in), PIRN_WRITABLE(out)), 0);
+    atomic_fetch_add(n, 1);
+}
+
+static void fill(int fd)
+{
+    char page[4096] = {0};
+    while (write(fd, page, sizeof page) > 0) {
+    }
+}
+
+/* More waits than descriptors: poll() would refuse so many. Then fewer may be open than are. */
+TEST_RUN_ATTR(more_waits_than_descriptors, PROCS)
+{
+    enum { N = 100 };
+    struct ends p = make_pipe(), full = make_pipe(), late = make_pipe();
+    atomic_int n = 0;
+    pirn_wg wg = {0};
+    fill(full.out);
+    rlim_t before = set_limit(64);
+    for (int i = 0; i < N; i++)
+        pirn_wg_go(&wg, waits_for_both, p.in, full.out, &n);
+    pirn_sleep(5 * PIRN_MS);
+    CHECK_EQ(atomic_load(&n), 0);
+    put(p.out);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&n), N);
+    set_limit(2);
+    pirn_wg_go(&wg, waits_for_both, late.in, full.out, &n);
+    pirn_sleep(5 * PIRN_MS);
+    put(late.out);
+    pirn_wg_wait(&wg);
+    set_limit(before);
+    close_pipe(p);
+    close_pipe(full);
+    close_pipe(late);
+}
+
+static void puts_later(int fd)
+{
+    pirn_sleep(2 * PIRN_MS);
+    put(fd);
+}
+
+static int waits_for_one(void *arg)
+{
+    struct ends *p = arg;
+    pirn_wg wg = {0};
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in), PIRN_AFTER(PIRN_MS)), 1);
+    CHECK(fcntl(0, F_GETFD) >= 0); /* so the poller has it */
+    pirn_wg_go(&wg, puts_later, p->out);
+    CHECK_EQ(pirn_select(PIRN_READABLE(p->in)), 0);
+    pirn_wg_wait(&wg);
+    return 0;
+}
+
+static void run_without_stdin(void *arg)
+{
+    (void)arg;
+    struct ends p = make_pipe();
+    close(0);
+    CHECK_EQ(pirn_run(waits_for_one, &p), 0);
+}
+
+/* A program without a standard input: 0 is a descriptor like the others. */
+TEST_ATTR(descriptor_zero, PROCS)
+{
+    CHECK_EQ(test_in_child(run_without_stdin, NULL), 0);
+}
+
+static void puts_and_sends(int fd, pirn_chan(int) c)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        put(fd);
+        pirn_chan_send(c, i);
+    }
+}
+
+/* What an earlier poll has seen means nothing to a select that came after it. */
+TEST_RUN_ATTR(no_stale_readiness, PROCS)
+{
+    struct ends p = make_pipe();
+    pirn_chan(int) c = pirn_chan_make(int, 0);
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, puts_and_sends, p.out, c);
+    for (int i = 0; i < ROUNDS; i++) {
+        int v = -1;
+        if (pirn_select(PIRN_READABLE(p.in), PIRN_RECV(c, &v)) == 0) {
+            take(p.in);
+            CHECK_EQ(pirn_select(PIRN_READABLE(p.in), PIRN_RECV(c, &v)), 1);
+        } else {
+            take(p.in);
+            struct pollfd fd = {.fd = p.in, .events = POLLIN};
+            if (pirn_select(PIRN_READABLE(p.in), PIRN_AFTER(20 * PIRN_US)) == 0)
+                CHECK_EQ(poll(&fd, 1, 0), 1); /* the next one's */
+        }
+        CHECK_EQ(v, i);
+    }
+    pirn_wg_wait(&wg);
+    pirn_chan_release(c);
+    close_pipe(p);
 }

@@ -525,3 +525,67 @@ TEST_ATTR(threads, PROCS)
     CHECK_EQ(atomic_load(&ended), 3 * 100 * 6);
     CHECK_EQ(pirn_stop(), 0);
 }
+
+/* --- the end of the runtime -------------------------------------------------------------------------------------- */
+
+static pirn_group *lasting;
+static atomic_int arrived;
+
+static int waits_for_ever(void)
+{
+    atomic_fetch_add(&arrived, 1);
+    pirn_chan_recv((pirn_chan(int))NULL, NULL);
+    return 0;
+}
+
+static void wants_room(void)
+{
+    atomic_fetch_add(&arrived, 1);
+    pirn_group_go(lasting, waits_for_ever);
+}
+
+static void waits_for_group(void)
+{
+    atomic_fetch_add(&arrived, 1);
+    pirn_group_wait(lasting);
+}
+
+static int leaves_waiters(void *arg)
+{
+    (void)arg;
+    pirn_group_init(lasting, pirn_ctx_background());
+    pirn_group_set_limit(lasting, 1);
+    atomic_store(&arrived, 0);
+    pirn_group_go(lasting, waits_for_ever);
+    pirn_go(wants_room);
+    pirn_go(waits_for_group);
+    while (atomic_load(&arrived) < 3)
+        pirn_yield();
+    for (int i = 0; i < 100; i++)
+        pirn_yield();
+    return 0;
+}
+
+static int uses_it_again(void *arg)
+{
+    (void)arg;
+    atomic_store(&arrived, 0);
+    pirn_go(wants_room); /* the dropped one has its place still */
+    pirn_go(waits_for_group);
+    while (atomic_load(&arrived) < 2)
+        pirn_yield();
+    for (int i = 0; i < 100; i++)
+        pirn_yield();
+    return 0;
+}
+
+/* Goroutines that waited in it are gone with their runtime, and it does not know them any more. */
+TEST_ATTR(outlives_the_runtime, PROCS)
+{
+    lasting = calloc(1, sizeof *lasting);
+    CHECK_EQ(pirn_run(leaves_waiters, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(pirn_run(uses_it_again, NULL), 0);
+    pirn_ctx_release(pirn_group_ctx(lasting));
+    free(lasting);
+}

@@ -168,3 +168,43 @@ TEST_RUN_ATTR(under_load, PROCS)
     atomic_store(&stop, 1);
     pirn_wg_wait(&wg);
 }
+
+static void watches_for_ever(void)
+{
+    pirn_ctx *ctx = watch(SIGUSR1);
+    pirn_chan_recv(pirn_ctx_done(ctx), NULL);
+}
+
+static pirn_ctx *kept;
+
+static int leaves_watchers(void *arg)
+{
+    (void)arg;
+    kept = watch(SIGUSR2);
+    pirn_go(watches_for_ever);
+    while (is_default(SIGUSR1))
+        pirn_yield();
+    return 0;
+}
+
+static int cancelled_by_usr2(void *arg)
+{
+    (void)arg;
+    pirn_ctx *other = watch(SIGUSR1); /* from here on both are watched again */
+    CHECK(!is_default(SIGUSR2));
+    raise(SIGUSR2);
+    pirn_chan_recv(pirn_ctx_done(kept), NULL);
+    pirn_ctx_release(other);
+    return 0;
+}
+
+/* The runtime ends with contexts that nobody will release: the signals are the program's again. */
+TEST_ATTR(end_with_watchers, PROCS)
+{
+    skip_if_late();
+    CHECK_EQ(pirn_run(leaves_watchers, NULL), 0);
+    CHECK(is_default(SIGUSR1) && is_default(SIGUSR2));
+    CHECK_EQ(pirn_run(cancelled_by_usr2, NULL), 0);
+    CHECK(is_default(SIGUSR1) && is_default(SIGUSR2));
+    pirn_ctx_release(kept);
+}

@@ -80,6 +80,16 @@ static void busy_sets(void)
     wait_for(1);
 }
 
+/* The commit action of a sleep, on an M that has switched to another goroutine, which computes. */
+static void busy_sleeps(void)
+{
+    set_current_m(&ms[0]);
+    ms[0].curg = &gs[GS - 1];
+    timers_sleep(&timed->waiter, SOON_ENOUGH);
+    timed->fired = 1; /* there is no timer that would count */
+    wait_for(1);
+}
+
 static void foreign_sets(void)
 {
     timer_set(&timed->timer, SOON_ENOUGH, 0);
@@ -140,6 +150,8 @@ static void setup_second_asleep(void)
 
 TIMERS(set_while_other_goes_to_sleep, setup_two, busy_sets, m1_once)
 TIMERS(set_while_other_sleeps, setup_second_asleep, busy_sets, m1_asleep)
+TIMERS(sleep_while_other_goes_to_sleep, setup_two, busy_sleeps, m1_once)
+TIMERS(sleep_while_other_sleeps, setup_second_asleep, busy_sleeps, m1_asleep)
 TIMERS(foreign_sets_while_last_goes_to_sleep, setup_one, foreign_sets, m0_once)
 TIMERS(foreign_sets_while_last_sleeps, setup_one_asleep, foreign_sets, m0_asleep)
 
