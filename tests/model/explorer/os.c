@@ -101,6 +101,8 @@ STUB void fence_heavy(void)
     }
 NEVER(chan_fd_close)
 NEVER(chan_tell_fd)
+NEVER(group_forget)
+NEVER(group_forget_room)
 NEVER(poller_add)
 NEVER(poller_events)
 NEVER(poller_look)
