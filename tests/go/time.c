@@ -662,6 +662,7 @@ TEST_RUN_ATTR(sleeps_while_ps_change, .procs = "1,16", .timeout = 30)
 
 /* --- very many ----------------------------------------------------------------------------------------------------- */
 
+#define TIMERS (TEST_TSAN ? 1500 : TEST_ASAN ? 10000 : 1000 * 1000)
 #define SLEEPERS (TEST_TSAN ? 1500 : TEST_ASAN ? 10000 : 200 * 1000)
 
 static void sleep_and_tell(void *arg)
@@ -691,17 +692,17 @@ TEST_RUN_ATTR(many_timers, PROCS, .timeout = 120)
 {
     unsigned seed = 3;
     pirn_wg all = {0};
-    struct deed *deeds = calloc((size_t)SLEEPERS, sizeof *deeds);
-    pirn_timer **timers = calloc((size_t)SLEEPERS, sizeof(pirn_timer *));
+    struct deed *deeds = calloc((size_t)TIMERS, sizeof *deeds);
+    pirn_timer **timers = calloc((size_t)TIMERS, sizeof(pirn_timer *));
     CHECK(deeds && timers);
-    pirn_wg_add(&all, SLEEPERS);
-    for (int i = 0; i < SLEEPERS; i++) {
+    pirn_wg_add(&all, TIMERS);
+    for (int i = 0; i < TIMERS; i++) {
         pirn_ns ns = (pirn_ns)(next_rand(&seed) % 200000) * PIRN_US;
         deeds[i] = (struct deed){pirn_now() + ns, &all};
         timers[i] = pirn_after_func(ns, must_be_time, &deeds[i]);
     }
     pirn_wg_wait(&all);
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < TIMERS; i++)
         pirn_timer_free(timers[i]);
     free(timers);
     free(deeds);
