@@ -662,7 +662,6 @@ TEST_RUN_ATTR(sleeps_while_ps_change, .procs = "1,16", .timeout = 30)
 
 /* --- very many ----------------------------------------------------------------------------------------------------- */
 
-#define TIMERS (TEST_TSAN ? 1500 : TEST_ASAN ? 10000 : 1000 * 1000)
 #define SLEEPERS (TEST_TSAN ? 1500 : TEST_ASAN ? 10000 : 200 * 1000)
 
 static void sleep_and_tell(void *arg)
@@ -688,22 +687,32 @@ TEST_RUN_ATTR(many_sleepers, PROCS, .timeout = 120)
     pirn_wg_wait(&all);
 }
 
-TEST_RUN_ATTR(many_timers, PROCS, .timeout = 120)
+static void set_timers(int n)
 {
     unsigned seed = 3;
     pirn_wg all = {0};
-    struct deed *deeds = calloc((size_t)TIMERS, sizeof *deeds);
-    pirn_timer **timers = calloc((size_t)TIMERS, sizeof(pirn_timer *));
+    struct deed *deeds = calloc((size_t)n, sizeof *deeds);
+    pirn_timer **timers = calloc((size_t)n, sizeof(pirn_timer *));
     CHECK(deeds && timers);
-    pirn_wg_add(&all, TIMERS);
-    for (int i = 0; i < TIMERS; i++) {
+    pirn_wg_add(&all, n);
+    for (int i = 0; i < n; i++) {
         pirn_ns ns = (pirn_ns)(next_rand(&seed) % 200000) * PIRN_US;
         deeds[i] = (struct deed){pirn_now() + ns, &all};
         timers[i] = pirn_after_func(ns, must_be_time, &deeds[i]);
     }
     pirn_wg_wait(&all);
-    for (int i = 0; i < TIMERS; i++)
+    for (int i = 0; i < n; i++)
         pirn_timer_free(timers[i]);
     free(timers);
     free(deeds);
+}
+
+TEST_RUN_ATTR(many_timers, PROCS, .timeout = 120)
+{
+    set_timers(SLEEPERS);
+}
+
+TEST_RUN_ATTR(a_million_timers, PROCS, .timeout = 120, .slow = true)
+{
+    set_timers(SLEEPERS < 200 * 1000 ? SLEEPERS : 1000 * 1000);
 }
