@@ -10,9 +10,11 @@
 #include <pirn.h>
 
 #include "harness.h"
+#include "idle.h"
 
 #define PROCS .procs = "1,2,4,16"
 #define YIELDS 20
+#define CAPS 200
 
 static void settle(void)
 {
@@ -68,13 +70,13 @@ static void empty_and_full(int cap)
 
 TEST_RUN_ATTR(empty_blocks_full_blocks, PROCS)
 {
-    for (int cap = 0; cap < 200; cap += cap < 10 ? 1 : 27)
+    for (int cap = 0; cap < CAPS; cap++)
         empty_and_full(cap);
 }
 
 TEST_RUN_ATTR(close_drains, PROCS)
 {
-    for (int cap = 0; cap < 100; cap++) {
+    for (int cap = 0; cap < CAPS; cap++) {
         pirn_chan(int) c = pirn_chan_make(int, cap);
         for (int i = 0; i < cap; i++)
             pirn_chan_send(c, i);
@@ -127,7 +129,7 @@ static void count_up(pirn_chan(int) c, int n)
 
 TEST_RUN_ATTR(fifo_through_every_capacity, PROCS)
 {
-    for (int cap = 0; cap < 100; cap += cap < 5 ? 1 : 19) {
+    for (int cap = 0; cap < CAPS; cap++) {
         int v, n = 0;
         pirn_chan(int) c = pirn_chan_make(int, cap);
         pirn_go(count_up, c, 100);
@@ -145,7 +147,7 @@ static void link_of_chain(pirn_chan(int) c, int v, pirn_chan(int) in, pirn_chan(
     pirn_chan_send(out, 1);
 }
 
-/* Receivers that wait are served in the order in which they came. */
+/* Receivers that come one after the other, each when the one before has been served. */
 TEST_RUN_ATTR(fifo_of_receivers, PROCS)
 {
     enum { N = 10 };
@@ -162,6 +164,92 @@ TEST_RUN_ATTR(fifo_of_receivers, PROCS)
     for (int i = 0; i <= N; i++)
         pirn_chan_release(at[i]);
     pirn_chan_release(c);
+}
+
+/*
+ * Those who wait at the same time are served in the order in which they came, however they wait. The
+ * caller is a thread outside: so it knows that each waits before the next one begins.
+ */
+enum { QUEUE = 20, WAYS = 3 };
+
+static pirn_chan(int) desk, silent;
+static atomic_int begun;
+
+static void receives_in_turn(int k, int way)
+{
+    int v = -1;
+    atomic_fetch_add(&begun, 1);
+    switch (way) {
+    case 0: v = pirn_chan_get(desk); break;
+    case 1: CHECK_EQ(pirn_select(PIRN_RECV(silent, NULL), PIRN_RECV(desk, &v)), 1); break;
+    case 2: CHECK_EQ(pirn_chan_recv_until(desk, &v, pirn_deadline(3600 * PIRN_SEC)), 0); break;
+    }
+    CHECK_EQ(v, k);
+}
+
+static void sends_in_turn(int k, int way)
+{
+    atomic_fetch_add(&begun, 1);
+    switch (way) {
+    case 0: pirn_chan_send(desk, k); break;
+    case 1: CHECK_EQ(pirn_select(PIRN_SEND(desk, k), PIRN_RECV(silent, NULL)), 0); break;
+    case 2: CHECK_EQ(pirn_chan_send_until(desk, k, pirn_deadline(3600 * PIRN_SEC)), 0); break;
+    }
+}
+
+/* way WAYS: each in another way than the one before. */
+static void queue_up(pirn_wg *wg, void (*waits)(int k, int way), int way)
+{
+    atomic_store(&begun, 0);
+    for (int k = 0; k < QUEUE; k++) {
+        pirn_wg_go(wg, waits, k, way < WAYS ? way : k % WAYS);
+        while (atomic_load(&begun) <= k)
+            sched_yield();
+        wait_until_idle();
+    }
+}
+
+static void serve_receivers(int cap, int way)
+{
+    pirn_wg wg = {0};
+    desk = pirn_chan_make(int, cap);
+    queue_up(&wg, receives_in_turn, way);
+    for (int k = 0; k < QUEUE; k++)
+        CHECK_EQ(pirn_chan_try_send(desk, k), 1);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_chan_len(desk), 0);
+    pirn_chan_release(desk);
+}
+
+static void serve_senders(int cap, int way)
+{
+    pirn_wg wg = {0};
+    int v;
+    desk = pirn_chan_make(int, cap);
+    for (int k = -cap; k < 0; k++)
+        CHECK_EQ(pirn_chan_try_send(desk, k), 1);
+    queue_up(&wg, sends_in_turn, way);
+    for (int k = -cap; k < QUEUE; k++) {
+        CHECK_EQ(pirn_chan_try_recv(desk, &v), 1);
+        CHECK_EQ(v, k);
+    }
+    pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_chan_try_recv(desk, &v), 0);
+    pirn_chan_release(desk);
+}
+
+TEST_ATTR(who_waits_is_served_in_order, PROCS)
+{
+    CHECK_EQ(pirn_start(NULL), 0);
+    silent = pirn_chan_make(int, 0);
+    for (int way = 0; way <= WAYS; way++) {
+        for (int cap = 0; cap < 4; cap += 3) {
+            serve_receivers(cap, way);
+            serve_senders(cap, way);
+        }
+    }
+    pirn_chan_release(silent);
+    CHECK_EQ(pirn_stop(), 0);
 }
 
 static atomic_int times[1000];
@@ -311,7 +399,7 @@ static int value_once(void)
     return -3;
 }
 
-TEST_RUN(evaluated_once)
+TEST_RUN_ATTR(evaluated_once, PROCS)
 {
     pirn_chan(long) c = pirn_chan_make(long, 1);
     pirn_chan_send(chan_once(c), value_once());

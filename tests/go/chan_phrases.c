@@ -364,7 +364,7 @@ TEST_RUN_ATTR(send_waits_for_the_receiver, PROCS)
     pirn_chan_release(c);
 }
 
-TEST_RUN(capacity_of_one)
+TEST_RUN_ATTR(capacity_of_one, PROCS)
 {
     int v = 3;
     pirn_chan(int) c = pirn_chan_make(int, 1);
@@ -502,7 +502,7 @@ out:
     return turns;
 }
 
-TEST_RUN(bodies_left_early)
+TEST_RUN_ATTR(bodies_left_early, PROCS)
 {
     pirn_chan(int) a = pirn_chan_make(int, 0), b = pirn_chan_make(int, 0);
     pirn_chan_close(a);

@@ -217,6 +217,43 @@ TEST_RUN_ATTR(cancelling_the_waiter, PROCS)
     }
 }
 
+/* What the group's context says of it is what was said of the waiter's. */
+static void wait_for_cause(pirn_ctx *ctx, pirn_ctx *parent, int cause, atomic_int *stop)
+{
+    pirn_group g;
+    pirn_ctx_use(ctx);
+    pirn_group_init(&g, parent);
+    pirn_ctx *own = pirn_ctx_retain(pirn_group_ctx(&g));
+    pirn_group_go(&g, stubborn, stop);
+    CHECK_EQ(pirn_group_wait(&g), 0);
+    CHECK_EQ(pirn_ctx_err(own), -ECANCELED);
+    CHECK_EQ(pirn_ctx_cause(own), cause);
+    pirn_ctx_release(own);
+}
+
+TEST_RUN_ATTR(cause_of_cancelling_the_waiter, PROCS)
+{
+    static const int causes[] = {0, -EIO, -ECANCELED, -ETIMEDOUT};
+    for (int i = 0; i < 48; i++) {
+        atomic_int stop = 0;
+        pirn_wg wg = {0};
+        int said = causes[i / 2 % 4], cause = said ? said : -ECANCELED;
+        pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+        pirn_ctx *above = i % 2 ? NULL : pirn_ctx_with_cancel(pirn_ctx_background());
+        pirn_wg_go(&wg, wait_for_cause, ctx, above, cause, &stop);
+        if (i % 3)
+            settle();
+        pirn_ctx_cancel(ctx, said); /* perhaps before it waits */
+        atomic_store(&stop, 1);
+        pirn_wg_wait(&wg);
+        if (above) {
+            CHECK_EQ(pirn_ctx_err(above), 0);
+            pirn_ctx_release(above);
+        }
+        pirn_ctx_release(ctx);
+    }
+}
+
 static int quick(void)
 {
     return 0;

@@ -405,8 +405,26 @@ static void nothing(void)
         CHECK_EQ(gettid(), tid);                                                                   \
     } while (0)
 
+static int nothing_much(void)
+{
+    return 0;
+}
+
+static int sleep_long(void)
+{
+    return pirn_sleep(3600 * PIRN_SEC);
+}
+
+/* What is let go in each round, once. */
+struct let_go {
+    pirn_wg awaited;
+    pirn_chan(int) watched;
+    pirn_ctx *ctx;
+    pirn_group group;
+};
+
 /* Each of them, in every state that the object may be in. */
-static void call_all(pid_t tid, int i, pirn_wg *awaited, pirn_chan(int) watched)
+static void call_all(pid_t tid, int i, struct let_go *once)
 {
     int v;
     STAYS((void)pirn_chan_try_send(all.c, i));
@@ -430,9 +448,14 @@ static void call_all(pid_t tid, int i, pirn_wg *awaited, pirn_chan(int) watched)
         STAYS(pirn_sem_release(&all.sem, 1));
     STAYS(pirn_cond_signal(&all.cond));
     STAYS(pirn_cond_broadcast(&all.cond));
-    STAYS(pirn_chan_close(watched));
+    STAYS(pirn_chan_close(once->watched));
     STAYS(pirn_go(nothing));
-    STAYS(pirn_wg_done(awaited));
+    STAYS(pirn_wg_done(&once->awaited));
+    STAYS((void)pirn_group_try_go(&once->group, nothing_much)); /* the limit may be reached */
+    STAYS((void)pirn_group_try_go(&once->group, sleep_long));
+    STAYS(pirn_ctx_cancel(once->ctx, 0));
+    STAYS(pirn_group_cancel(&once->group));
+    STAYS((void)pirn_group_try_go(&once->group, nothing_much));
     STAYS((void)pirn_id());
     STAYS((void)pirn_now());
     STAYS((void)pirn_num_goroutines());
@@ -450,6 +473,13 @@ static void watch(pirn_chan(int) c, pirn_wg *ended)
     pirn_wg_done(ended);
 }
 
+static void sleep_in(pirn_ctx *ctx, pirn_wg *ended)
+{
+    pirn_ctx_use(ctx);
+    CHECK_EQ(pirn_sleep(3600 * PIRN_SEC), -ECANCELED);
+    pirn_wg_done(ended);
+}
+
 static void hold_over_calls(int rounds)
 {
     pthread_mutexattr_t attr;
@@ -458,18 +488,25 @@ static void hold_over_calls(int rounds)
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
     CHECK_EQ(pthread_mutex_init(&held, &attr), 0);
     for (int i = 0; i < rounds; i++) {
-        pirn_wg awaited = {0}, ended = {0};
-        pirn_chan(int) watched = pirn_chan_make(int, 0);
-        pirn_wg_add(&awaited, 1);
-        pirn_wg_add(&ended, 2);
-        pirn_go(await, &awaited, &ended);
-        pirn_go(watch, watched, &ended);
+        pirn_wg ended = {0};
+        struct let_go once = {.watched = pirn_chan_make(int, 0),
+                              .ctx = pirn_ctx_with_cancel(pirn_ctx_background())};
+        pirn_wg_add(&once.awaited, 1);
+        pirn_wg_add(&ended, 3);
+        pirn_go(await, &once.awaited, &ended);
+        pirn_go(watch, once.watched, &ended);
+        pirn_go(sleep_in, once.ctx, &ended);
+        pirn_group_init(&once.group, NULL);
+        pirn_group_set_limit(&once.group, 1 + i % 3);
+        pirn_group_go(&once.group, sleep_long);
         dawdle(i);
         CHECK_EQ(pthread_mutex_lock(&held), 0);
-        call_all(gettid(), i, &awaited, watched);
+        call_all(gettid(), i, &once);
         CHECK_EQ(pthread_mutex_unlock(&held), 0);
         pirn_wg_wait(&ended);
-        pirn_chan_release(watched);
+        CHECK_EQ(pirn_group_wait(&once.group), -ECANCELED);
+        pirn_ctx_release(once.ctx);
+        pirn_chan_release(once.watched);
     }
     pthread_mutex_destroy(&held);
     pthread_mutexattr_destroy(&attr);

@@ -13,6 +13,7 @@
 
 #include "harness.h"
 
+#define PROCS .procs = "1,2,4,16"
 #define SANITIZED (TEST_TSAN || TEST_ASAN)
 #define LONG (TEST_TSAN ? 500 : 20000)
 #define SHORT 20
@@ -116,20 +117,20 @@ static void receive_many(int n)
         pirn_chan_get(chan);
 }
 
-TEST_RUN_ATTR(receivers, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(receivers, PROCS, .timeout = 60, .alone = true)
 {
     make_chans();
     check_linear(&(struct queue){.wait = receive, .wake = send_many});
 }
 
-TEST_RUN_ATTR(senders, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(senders, PROCS, .timeout = 60, .alone = true)
 {
     make_chans();
     check_linear(&(struct queue){.wait = send, .wake = receive_many});
 }
 
 /* Each of them is also in the queue of a channel on which nothing happens, in the middle of it. */
-TEST_RUN_ATTR(selects, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(selects, PROCS, .timeout = 60, .alone = true)
 {
     make_chans();
     check_linear(&(struct queue){.wait = receive_either, .wake = send_many});
@@ -152,7 +153,7 @@ static void unlock_mutex(int n)
     pirn_mutex_unlock(&mutex);
 }
 
-TEST_RUN_ATTR(mutexes, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(mutexes, PROCS, .timeout = 60, .alone = true)
 {
     check_linear(
         &(struct queue){.wait = lock_and_unlock, .before = lock_mutex, .wake = unlock_mutex});
@@ -179,7 +180,7 @@ static void read_or_write(void)
     }
 }
 
-TEST_RUN_ATTR(rwmutexes, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(rwmutexes, PROCS, .timeout = 60, .alone = true)
 {
     check_linear(
         &(struct queue){.wait = read_or_write, .before = write_lock, .wake = write_unlock});
@@ -207,7 +208,7 @@ static void signal_many(int n)
         pirn_cond_signal(&cond);
 }
 
-TEST_RUN_ATTR(conditions, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(conditions, PROCS, .timeout = 60, .alone = true)
 {
     check_linear(&(struct queue){.wait = wait_for_signal, .wake = signal_many});
 }
@@ -222,7 +223,7 @@ static void release_many(int n)
         pirn_sem_release(&sem, 1);
 }
 
-TEST_RUN_ATTR(semaphores, .procs = "1,4", .timeout = 60, .alone = true)
+TEST_RUN_ATTR(semaphores, PROCS, .timeout = 60, .alone = true)
 {
     check_linear(&(struct queue){.wait = acquire_one, .wake = release_many});
 }
@@ -301,7 +302,7 @@ static void check_unused(int i)
 }
 
 /* The runtime ends while thousands wait on the same object, or a few on each of many. */
-TEST_ATTR(dropped_at_the_end, .procs = "1,4", .timeout = 120, .alone = true)
+TEST_ATTR(dropped_at_the_end, .procs = "1,2,4", .timeout = 120, .alone = true)
 {
     never = pirn_chan_make(int, 0);
     for (int i = 0; i < QUEUES; i++) {

@@ -8,6 +8,7 @@
 #include <pirn.h>
 
 #include "harness.h"
+#include "idle.h"
 
 #define PROCS .procs = "1,2,4,16"
 
@@ -19,7 +20,7 @@ static void settle(void)
 
 /* --- what is ready ----------------------------------------------------------------------------------------- */
 
-TEST_RUN(default_and_null)
+TEST_RUN_ATTR(default_and_null, PROCS)
 {
     int v = 5;
     bool ok = true;
@@ -41,7 +42,7 @@ TEST_RUN(default_and_null)
 }
 
 /* Only the target of the case that is chosen is written. */
-TEST_RUN(only_the_chosen)
+TEST_RUN_ATTR(only_the_chosen, PROCS)
 {
     int a = 1, b = 2;
     bool ok_a = false, ok_b = false;
@@ -168,9 +169,10 @@ TEST_RUN_ATTR(fair, PROCS)
 
 /* --- many cases, many goroutines ----------------------------------------------------------------------------------- */
 
-TEST_RUN(many_cases)
+enum { N = 1000 };
+
+TEST_RUN_ATTR(many_cases, PROCS)
 {
-    enum { N = 1000 };
     pirn_case *cases = calloc(N, sizeof *cases);
     pirn_chan(int) *chans = calloc(N, sizeof *chans);
     int v;
@@ -188,6 +190,96 @@ TEST_RUN(many_cases)
         pirn_chan_release(chans[i]);
     free(chans);
     free(cases);
+}
+
+/* As many that wait: for each way to end it, on a case anywhere among them. */
+enum ending { BY_SEND, BY_RECEIVE, BY_CLOSE, BY_TIME, ENDINGS };
+
+static struct {
+    pirn_chan(int) chans[N];
+    int v[N];
+    bool ok[N];
+    enum ending by;
+    int which;
+    atomic_bool begun;
+} wide;
+
+static void select_wide(void)
+{
+    static pirn_case cases[N];
+    pirn_ns until = pirn_now() + 2 * PIRN_MS;
+    pirn_case send = PIRN_SEND(wide.chans[wide.which], 5), time = PIRN_UNTIL(until);
+    for (int i = 0; i < N; i++)
+        cases[i] = (pirn_case)PIRN_RECV_OK(wide.chans[i], &wide.v[i], &wide.ok[i]);
+    if (wide.by == BY_RECEIVE)
+        cases[wide.which] = send;
+    else if (wide.by == BY_TIME)
+        cases[wide.which] = time;
+    atomic_store(&wide.begun, true);
+    CHECK_EQ(pirn_selectv(cases, N), wide.which);
+    CHECK(wide.by != BY_TIME || pirn_now() >= until);
+}
+
+static void end_wide(pirn_chan(int) c)
+{
+    int v = 0;
+    switch (wide.by) {
+    case BY_SEND: CHECK_EQ(pirn_chan_try_send(c, 7), 1); break;
+    case BY_RECEIVE:
+        CHECK_EQ(pirn_chan_try_recv(c, &v), 1);
+        CHECK_EQ(v, 5);
+        break;
+    case BY_CLOSE: pirn_chan_close(c); break;
+    default: break;
+    }
+}
+
+/* The others were not touched, and nobody waits on them any more. */
+static void check_wide(void)
+{
+    for (int i = 0; i < N; i++) {
+        bool chosen = i == wide.which, taken = chosen && wide.by == BY_SEND;
+        bool closed = chosen && wide.by == BY_CLOSE;
+        CHECK_EQ(wide.v[i], taken ? 7 : closed ? 0 : -1);
+        CHECK_EQ(wide.ok[i], !closed);
+        if (!closed) {
+            CHECK_EQ(pirn_chan_try_send(wide.chans[i], 1), 0);
+            CHECK_EQ(pirn_chan_try_recv(wide.chans[i], NULL), 0);
+        }
+    }
+}
+
+TEST_ATTR(many_cases_wait, PROCS)
+{
+    unsigned seed = 1;
+    CHECK_EQ(pirn_start(NULL), 0);
+    for (int i = 0; i < N; i++)
+        wide.chans[i] = pirn_chan_make(int, 0);
+    for (int round = 0; round < 10 * ENDINGS; round++) {
+        pirn_wg wg = {0};
+        seed = seed * 1103515245u + 12345u;
+        wide.by = (enum ending)(round % ENDINGS);
+        wide.which = (int)((seed >> 8) % N);
+        for (int i = 0; i < N; i++) {
+            wide.v[i] = -1;
+            wide.ok[i] = true;
+        }
+        atomic_store(&wide.begun, false);
+        pirn_wg_go(&wg, select_wide);
+        while (!atomic_load(&wide.begun))
+            sched_yield();
+        wait_until_idle(); /* now it waits */
+        end_wide(wide.chans[wide.which]);
+        pirn_wg_wait(&wg);
+        check_wide();
+        if (wide.by == BY_CLOSE) {
+            pirn_chan_release(wide.chans[wide.which]);
+            wide.chans[wide.which] = pirn_chan_make(int, 0);
+        }
+    }
+    for (int i = 0; i < N; i++)
+        pirn_chan_release(wide.chans[i]);
+    CHECK_EQ(pirn_stop(), 0);
 }
 
 #define CHANS 4
@@ -309,7 +401,7 @@ static pirn_chan(int) count_call(pirn_chan(int) c)
 }
 
 /* Each argument is mentioned several times, and evaluated once. */
-TEST_RUN(arguments_are_evaluated_once)
+TEST_RUN_ATTR(arguments_are_evaluated_once, PROCS)
 {
     int v[4] = {0}, *p = v, n = 0;
     pirn_chan(int) c = pirn_chan_make(int, 8);

@@ -7,6 +7,7 @@
 #include <pirn.h>
 
 #include "harness.h"
+#include "idle.h"
 
 #define PROCS .procs = "1,2,4,16"
 #define TIMES (TEST_TSAN ? 200 : 1000)
@@ -428,12 +429,14 @@ TEST_RUN_ATTR(semaphore_is_fifo, PROCS)
 
 static pirn_sem queue_sem;
 static int served[20];
-static atomic_int nserved;
+static atomic_int nqueued, nserved;
 
 static void acquires_in_turn(int i, int n)
 {
+    atomic_fetch_add(&nqueued, 1);
     pirn_sem_acquire(&queue_sem, n);
-    served[atomic_fetch_add(&nserved, 1)] = i;
+    served[atomic_load(&nserved)] = i; /* one at a time */
+    atomic_fetch_add(&nserved, 1);
 }
 
 /* While somebody waits nobody else gets anything, not even nothing. */
@@ -460,24 +463,29 @@ TEST_RUN_ATTR(semaphore_hands_over, PROCS)
     }
 }
 
-/* With one P only: there each has come before the next. */
-TEST_RUN_ATTR(semaphore_serves_in_order, .procs = "1")
+/* A thread outside looks on, and so knows that each waits before the next comes. */
+TEST_ATTR(semaphore_serves_in_order, PROCS)
 {
     pirn_wg wg = {0};
+    CHECK_EQ(pirn_start(NULL), 0);
     for (int i = 0; i < 20; i++) {
         pirn_wg_go(&wg, acquires_in_turn, i, 1 + i % 2);
-        settle();
+        while (atomic_load(&nqueued) <= i)
+            sched_yield();
+        wait_until_idle();
     }
     for (int i = 0; i < 20; i++) {
-        CHECK_EQ(atomic_load(&nserved), i);
         for (int k = 0; k < 1 + i % 2; k++) {
-            CHECK_EQ(atomic_load(&nserved), i);
+            wait_until_idle();
+            CHECK_EQ(atomic_load(&nserved), i); /* one permit is not enough for two */
             pirn_sem_release(&queue_sem, 1);
-            settle();
         }
+        while (atomic_load(&nserved) == i)
+            sched_yield();
         CHECK_EQ(served[i], i);
     }
     pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_stop(), 0);
 }
 
 static atomic_int arrived;

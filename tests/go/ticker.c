@@ -73,6 +73,43 @@ TEST_RUN_ATTR(shortest_period, PROCS)
     pirn_ticker_free(t);
 }
 
+static void compute_beside(pirn_ns when, atomic_int *begun)
+{
+    atomic_fetch_add(begun, 1);
+    compute_until(when);
+}
+
+/* True: the first tick was late by half a period, and the second was not. */
+static bool keeps_its_rhythm(pirn_ns period)
+{
+    int procs = pirn_procs(0);
+    atomic_int begun = 0;
+    pirn_wg wg = {0};
+    pirn_ns start = pirn_now(), first, second;
+    pirn_ticker *t = pirn_ticker_new(period);
+    for (int i = 1; i < procs; i++)
+        pirn_wg_go(&wg, compute_beside, start + 3 * period / 2, &begun);
+    while (atomic_load(&begun) < procs - 1)
+        pirn_yield();
+    compute_until(start + 3 * period / 2); /* no P is left to fire it in time */
+    CHECK(pirn_chan_recv(pirn_ticker_chan(t), &first));
+    CHECK(pirn_chan_recv(pirn_ticker_chan(t), &second));
+    CHECK_GE(first, start + period);
+    CHECK_GE(second, start + 2 * period);
+    pirn_wg_wait(&wg);
+    pirn_ticker_free(t);
+    return first >= start + 3 * period / 2 && second < start + 9 * period / 4;
+}
+
+/* A tick that is late does not make the next one late: if each came a period after the one before,
+ * none would be in time again. Once is enough: the machine may be busy with other things. */
+TEST_RUN_ATTR(no_drift, PROCS, .timeout = 60, .alone = true)
+{
+    int tries = 0;
+    while (!keeps_its_rhythm(20 * PIRN_MS))
+        CHECK_LT(++tries, 100);
+}
+
 /* --- stop and reset -------------------------------------------------------------------------------------- */
 
 TEST_RUN_ATTR(stop_and_reset, PROCS)

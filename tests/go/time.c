@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <pirn.h>
 
 #include "harness.h"
+#include "idle.h"
 
 #define PROCS .procs = "1,2,4,16"
 #define HOUR (3600 * PIRN_SEC)
@@ -481,6 +483,105 @@ TEST_RUN_ATTR(beside_external_calls, PROCS)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 }
 
+/* --- a nearer one --------------------------------------------------------------------------------------- */
+
+#define SOON (5 * PIRN_SEC) /* for a busy machine; who sleeps on takes an hour */
+
+static atomic_int hours;
+
+static void count_hour(void *arg)
+{
+    (void)arg;
+    atomic_fetch_add(&hours, 1);
+}
+
+static void set_and_wait(void)
+{
+    gets_after(PIRN_MS);
+}
+
+static void set_and_compute(void)
+{
+    int before = atomic_load(&called);
+    pirn_timer *t = pirn_after_func(PIRN_MS, count_call, NULL);
+    while (pirn_procs(0) > 1 && atomic_load(&called) == before) { /* with one P, who should? */
+    }
+    pirn_timer_free(t);
+}
+
+static void wait_readable(int fd, atomic_int *ended)
+{
+    CHECK_EQ(pirn_select(PIRN_READABLE(fd)), 0);
+    atomic_store(ended, 1);
+}
+
+/* All sleep, the last of them for an hour; whoever sets a timer, in whatever way, breaks that. */
+static void set_nearer(void (*set)(void))
+{
+    wait_until_idle();
+    pirn_ns start = pirn_now();
+    set();
+    CHECK_LT(pirn_now() - start, SOON);
+}
+
+static void in_a_goroutine(void (*set)(void))
+{
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, set);
+    pirn_wg_wait(&wg);
+}
+
+static void in_goroutine_waits(void)
+{
+    in_a_goroutine(set_and_wait);
+}
+
+static void in_goroutine_computes(void)
+{
+    in_a_goroutine(set_and_compute);
+}
+
+static pirn_timer *hour;
+
+static void bring_forward(void)
+{
+    int before = atomic_load(&hours);
+    pirn_timer_reset(hour, PIRN_MS);
+    while (atomic_load(&hours) == before)
+        sched_yield();
+    pirn_timer_reset(hour, HOUR);
+}
+
+static void set_all_nearer(void)
+{
+    for (int i = 0; i < 5; i++) {
+        set_nearer(set_and_wait);
+        set_nearer(in_goroutine_waits);
+        set_nearer(in_goroutine_computes);
+        set_nearer(bring_forward);
+    }
+}
+
+TEST_ATTR(nearer_than_an_hour, PROCS, .timeout = 60)
+{
+    int fd[2];
+    atomic_int ended = 0;
+    pirn_wg wg = {0};
+    CHECK_EQ(pirn_start(NULL), 0);
+    hour = pirn_after_func(HOUR, count_hour, NULL);
+    set_all_nearer();
+    CHECK_EQ(pipe(fd), 0);
+    pirn_wg_go(&wg, wait_readable, fd[0], &ended);
+    set_all_nearer(); /* the same beside one who waits for a descriptor */
+    CHECK_EQ(atomic_load(&ended), 0);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    pirn_wg_wait(&wg);
+    close(fd[0]);
+    close(fd[1]);
+    pirn_timer_free(hour);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* --- the number of Ps changes ---------------------------------------------------------------------------------- */
 
 static void set_for_later(pirn_timer **timer, struct deed *d)
@@ -586,22 +687,32 @@ TEST_RUN_ATTR(many_sleepers, PROCS, .timeout = 120)
     pirn_wg_wait(&all);
 }
 
-TEST_RUN_ATTR(many_timers, PROCS, .timeout = 120)
+static void set_timers(int n)
 {
     unsigned seed = 3;
     pirn_wg all = {0};
-    struct deed *deeds = calloc((size_t)SLEEPERS, sizeof *deeds);
-    pirn_timer **timers = calloc((size_t)SLEEPERS, sizeof(pirn_timer *));
+    struct deed *deeds = calloc((size_t)n, sizeof *deeds);
+    pirn_timer **timers = calloc((size_t)n, sizeof(pirn_timer *));
     CHECK(deeds && timers);
-    pirn_wg_add(&all, SLEEPERS);
-    for (int i = 0; i < SLEEPERS; i++) {
+    pirn_wg_add(&all, n);
+    for (int i = 0; i < n; i++) {
         pirn_ns ns = (pirn_ns)(next_rand(&seed) % 200000) * PIRN_US;
         deeds[i] = (struct deed){pirn_now() + ns, &all};
         timers[i] = pirn_after_func(ns, must_be_time, &deeds[i]);
     }
     pirn_wg_wait(&all);
-    for (int i = 0; i < SLEEPERS; i++)
+    for (int i = 0; i < n; i++)
         pirn_timer_free(timers[i]);
     free(timers);
     free(deeds);
+}
+
+TEST_RUN_ATTR(many_timers, PROCS, .timeout = 120)
+{
+    set_timers(SLEEPERS);
+}
+
+TEST_RUN_ATTR(a_million_timers, PROCS, .timeout = 120, .slow = true)
+{
+    set_timers(SLEEPERS < 200 * 1000 ? SLEEPERS : 1000 * 1000);
 }
