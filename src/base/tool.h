@@ -185,6 +185,15 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
 #endif
 }
 
+/* Frames that were never left, of goroutines that were dropped, would poison what is mapped here next. */
+static inline void tool_unmap(void *addr, size_t size)
+{
+    (void)addr, (void)size;
+#if TOOL_ASAN
+    __asan_unpoison_memory_region(addr, size);
+#endif
+}
+
 /* By who makes a goroutine ready, and by itself when it goes on. */
 static inline void tool_ready(struct tool_stack *t)
 {

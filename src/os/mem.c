@@ -69,6 +69,7 @@ void *mem_reserve(size_t size)
 
 void mem_unmap(void *addr, size_t size)
 {
+    tool_unmap(addr, size);
     munmap(addr, size);
 }
 

@@ -302,7 +302,7 @@ static void check_unused(int i)
 }
 
 /* The runtime ends while thousands wait on the same object, or a few on each of many. */
-TEST_ATTR(dropped_at_the_end, .procs = "1,2,4", .timeout = 120, .alone = true)
+TEST_ATTR(dropped_at_the_end, PROCS, .timeout = 120, .alone = true)
 {
     never = pirn_chan_make(int, 0);
     for (int i = 0; i < QUEUES; i++) {
