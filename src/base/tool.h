@@ -185,8 +185,8 @@ static inline void tool_stack_begin(struct tool_stack *t, void *bottom, size_t s
 #endif
 }
 
-/* Frames that were never left, of goroutines that were dropped, would poison what is mapped here next. */
-static inline void tool_unmap(void *addr, size_t size)
+/* New memory, where a stack may have been: frames that were never left have poisoned it. */
+static inline void tool_map(void *addr, size_t size)
 {
     (void)addr, (void)size;
 #if TOOL_ASAN

@@ -55,7 +55,11 @@ static void *map(size_t size, int flags)
 
 void *mem_map(size_t size)
 {
-    return map(size, 0);
+    void *p = map(size, 0);
+    if (p) {
+        tool_map(p, size);
+    }
+    return p;
 }
 
 void *mem_reserve(size_t size)
@@ -69,7 +73,6 @@ void *mem_reserve(size_t size)
 
 void mem_unmap(void *addr, size_t size)
 {
-    tool_unmap(addr, size);
     munmap(addr, size);
 }
 
