@@ -74,10 +74,10 @@ class Check:
         tests = run.manifest_tests(manifest, kinds, label, wrapper)
         tests = [t for t in tests
                  if not (quick and t.slow) and (label, t.name) not in self.seen]
-        if some and not self.args.groups:
-            tests = [t for t in tests if t.env.get('PIRN_PROCS', some[0]) in some]
+        if not self.args.groups:
+            tests = [t for t in tests if not some or t.env.get('PIRN_PROCS', some[0]) in some]
             for t in tests:
-                t.env['PIRN_STRESS_SECONDS'] = '1'
+                t.env['PIRN_STRESS_SECONDS'] = '1' if some else '2'
         self.seen.update((label, t.name) for t in tests)
         runner = run.Runner(self.args.jobs, scale * self.args.timeout_scale, label,
                             self.args.verbose, lines=False, result=self.result)

@@ -138,15 +138,27 @@ static inline bool at_rest_locked(void)
            && at_load(&sched.nspinning, RELAXED) == 0;
 }
 
-/* Returns with sched.lock held. */
+static inline uint64_t switches(void)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
+        n += at_load(&at_load(&sched.allp[i], RELAXED)->counts.switches, RELAXED);
+    }
+    return n;
+}
+
+/* Returns with sched.lock held. Who still runs may take its time: a million stacks need memory. */
 static inline void lock_at_rest(void)
 {
-    for (int64_t until = now_ns() + 10 * PIRN_SEC;;) {
+    uint64_t seen = switches(), n;
+    for (int64_t until = now_ns() + 10 * PIRN_SEC;; seen = n) {
         lock(&sched.lock);
         if (at_rest_locked()) {
             return;
         }
         unlock(&sched.lock);
+        n = switches();
+        until = n == seen ? until : now_ns() + 10 * PIRN_SEC;
         if (now_ns() > until) {
             show_state(STDERR_FILENO);
             FAIL("the runtime does not come to rest");
