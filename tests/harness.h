@@ -10,6 +10,7 @@
  *
  *     ./prog --list     names and attributes
  *     ./prog NAME       runs one; exit 0 passed, 77 skipped, else failed
+ *     ./prog NAME 50    50 times in one process (more or less): run.py --times
  *
  * A check that fails says where and ends the process at once. It may be called
  * on any thread and on a small goroutine stack: it needs less than 1 KB and
@@ -27,6 +28,7 @@ struct test_attr {
     const char *env;   /* "K=V K=V": set for this test */
     bool slow;         /* left out of the quick run */
     bool alone;        /* measures time: nothing else runs beside it */
+    bool once;         /* leaves something behind in the process, such as a call at its exit */
 };
 
 struct test {

@@ -179,6 +179,11 @@ class Test:
         self.timeout, self.slow, self.alone, self.split = timeout, slow, alone, split
         self.judge, self.skip = judge or judge_exit, skip
 
+    def do_times(self, n):
+        """For those of the harness."""
+        self.cmd = [*self.cmd, str(n)]
+        self.timeout = (self.timeout or DEFAULT_TIMEOUT) * n
+
 
 def judge_exit(o):
     return None if o.code == 0 else end_of(o.code)
@@ -521,6 +526,8 @@ def main():
     ap.add_argument('--die', action='append', default=[], metavar='PROGRAM=SOURCE')
     ap.add_argument('--compile', action='append', default=[], metavar='FOLDER')
     ap.add_argument('--repeat', type=int, default=1)
+    ap.add_argument('--times', type=int, default=1,
+                    help='each so often in one process: quicker than --repeat, where tests allow it')
     ap.add_argument('--jobs', type=int, default=os.cpu_count())
     ap.add_argument('--filter', default='', metavar='REGEX')
     ap.add_argument('--quick', action='store_true', help='leave out tests marked slow')
@@ -547,6 +554,9 @@ def main():
              if re.search(args.filter, t.name) and not (args.quick and t.slow)]
     if not tests:
         sys.exit('run.py: no test to run')
+    if args.times > 1:
+        for t in tests:
+            t.do_times(args.times)
     runner = Runner(args.jobs, args.timeout_scale, args.label, args.verbose)
     try:
         result = runner.run(tests, args.repeat)

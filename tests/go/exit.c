@@ -266,7 +266,7 @@ TEST_ATTR(by_main, PROCS)
 }
 
 /* The harness's, which returns 0. */
-TEST_ATTR(main_returns, PROCS)
+TEST_ATTR(main_returns, PROCS, .once = true)
 {
     begin();
     for (int i = 0; more(i); i++)
