@@ -291,7 +291,7 @@ static void pass_on(pirn_chan(int) left, pirn_chan(int) right)
 
 TEST_RUN_ATTR(chain_of_goroutines, PROCS)
 {
-    int n = TEST_TSAN ? 500 : 10000;
+    int n = TEST_TSAN ? 200 : 10000;
     pirn_chan(int) first = pirn_chan_make(int, 0), left = pirn_chan_retain(first), right = NULL;
     for (int i = 0; i < n; i++) {
         right = pirn_chan_make(int, 0);

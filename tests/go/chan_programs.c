@@ -118,7 +118,7 @@ static bool is_prime(int n)
 
 TEST_RUN_ATTR(merged_sieve, PROCS)
 {
-    int limit = TEST_TSAN ? 2000 : 10000;
+    int limit = TEST_TSAN ? 700 : 10000;
     for (int cap = 0; cap < 9; cap += 4) {
         int next = 3, p;
         stream s = pirn_chan_make(int, cap);

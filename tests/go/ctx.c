@@ -121,7 +121,7 @@ TEST_RUN_ATTR(children_are_removed, PROCS)
 {
     pirn_ctx *parent = pirn_ctx_with_timeout(pirn_ctx_background(), 3600 * PIRN_SEC);
     size_t before = 0;
-    for (int i = 0; i < 100000; i++) {
+    for (int i = 0; i < (TEST_TSAN ? 20000 : 100000); i++) {
         pirn_ctx *child = i % 3 == 0   ? pirn_ctx_with_cancel(parent)
                           : i % 3 == 1 ? pirn_ctx_with_timeout(parent, 60 * PIRN_SEC)
                                        : pirn_ctx_with_value(parent, parent, parent);
@@ -168,7 +168,7 @@ static void wait_for_ctx(pirn_ctx *ctx, atomic_int *n)
 
 TEST_RUN_ATTR(wide_tree, PROCS)
 {
-    enum { WIDE = 30 };
+    enum { WIDE = TEST_TSAN ? 12 : 30 };
     atomic_int n = 0;
     pirn_wg wg = {0};
     pirn_ctx *root = pirn_ctx_with_cancel(pirn_ctx_background());
@@ -262,7 +262,7 @@ static void make_children(pirn_ctx *parent, atomic_int *ready)
 
 TEST_RUN_ATTR(cancelled_while_children_are_made, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN ? 100 : 500); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 40 : 500); i++) {
         atomic_int ready = 0;
         pirn_wg wg = {0};
         pirn_ctx *parent = pirn_ctx_with_cancel(pirn_ctx_background());
@@ -285,7 +285,7 @@ static void cancel_both_ways(pirn_ctx *ctx, atomic_int *ready)
 
 TEST_RUN_ATTR(parent_and_child_cancelled_at_once, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN ? 200 : 1000); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 60 : 1000); i++) {
         atomic_int ready = 0;
         pirn_wg wg = {0};
         pirn_ctx *parent = pirn_ctx_with_cancel(pirn_ctx_background());
@@ -398,7 +398,7 @@ TEST_RUN_ATTR(err_sees_a_deadline_though_all_are_busy, PROCS)
 /* Contexts come and go while their timers fire. */
 static void tiny_deadlines(unsigned seed)
 {
-    for (int i = 0; i < (TEST_TSAN ? 50 : 300); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 25 : 300); i++) {
         seed = seed * 1664525 + 1013904223;
         pirn_ctx *a = pirn_ctx_with_timeout(pirn_ctx_background(), seed >> 16 & 0xffff);
         pirn_ctx *b = pirn_ctx_with_timeout(a, seed >> 12 & 0xffff);
@@ -600,7 +600,7 @@ static void stop_or_count(pirn_timer *t, atomic_int *stopped)
 /* Whoever comes first: it is called, or a stop says that it will not be. */
 TEST_RUN_ATTR(after_func_race_of_stop_and_cancel, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN ? 100 : 500); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 40 : 500); i++) {
         atomic_int stopped = 0;
         pirn_wg wg = {0};
         atomic_store(&called, 0);
@@ -806,7 +806,7 @@ static void use_and_release(pirn_ctx *ctx, atomic_int *ready)
 
 TEST_RUN_ATTR(release_by_all_at_once, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN ? 200 : 1000); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 60 : 1000); i++) {
         atomic_int ready = 0;
         pirn_wg wg = {0};
         pirn_ctx *ctx = pirn_ctx_with_timeout(pirn_ctx_background(), 3600 * PIRN_SEC);
@@ -827,7 +827,7 @@ static void cancel_it(pirn_ctx *ctx)
 TEST_RUN_ATTR(freed_by_the_one_who_waits, PROCS)
 {
     pirn_ctx *parent = pirn_ctx_with_cancel(pirn_ctx_background());
-    for (int i = 0; i < (TEST_TSAN ? 500 : TEST_ASAN ? 2000 : 20000); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 200 : TEST_ASAN ? 2000 : 20000); i++) {
         pirn_wg wg = {0};
         pirn_ctx *ctx =
             i % 2 ? pirn_ctx_with_cancel(parent) : pirn_ctx_with_timeout(parent, 3600 * PIRN_SEC);
@@ -989,7 +989,7 @@ TEST_ATTR(cancel_while_the_runtime_stops, PROCS)
     pthread_t t;
     atomic_store(&cancelling, 1);
     pthread_create(&t, NULL, thread_that_cancels, NULL);
-    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 100 : 500); i++) {
+    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 30 : 500); i++) {
         CHECK_EQ(pirn_start(NULL), 0);
         int err;
         while ((err = pirn_stop()) == -EBUSY) /* it waits in pirn_timer_free */

@@ -17,7 +17,7 @@
 #include "harness.h"
 
 #define PROCS .procs = "1,2,4,16"
-#define CHILDREN (TEST_TSAN || TEST_ASAN ? 8 : 40)
+#define CHILDREN (TEST_TSAN || TEST_ASAN ? 3 : 40)
 #define STATUS 7
 
 /* --- what goes on meanwhile ------------------------------------------------------------------------ */

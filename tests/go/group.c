@@ -274,7 +274,7 @@ static void wait_quickly(pirn_ctx *ctx, atomic_int *ready)
 /* The last one ends while the waiter is cancelled. */
 TEST_RUN_ATTR(end_and_cancel_at_once, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN ? 200 : 2000); i++) {
+    for (int i = 0; i < (TEST_TSAN ? 50 : 2000); i++) {
         atomic_int ready = 0;
         pirn_wg wg = {0};
         pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
@@ -469,7 +469,7 @@ TEST_RUN_ATTR(exit_in_a_child, PROCS)
 
 TEST_RUN_ATTR(ten_thousand, PROCS)
 {
-    int n = TEST_TSAN ? 500 : 10000; /* its clocks grow with the fibers */
+    int n = TEST_TSAN ? 200 : 10000; /* its clocks grow with the fibers */
     pirn_group g;
     pirn_chan(int) gate = pirn_chan_make(int, 0);
     pirn_group_init(&g, NULL);
@@ -506,7 +506,7 @@ static void short_life(int children)
 
 TEST_RUN_ATTR(gone_at_once, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 300 : 3000); i++)
+    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 100 : 3000); i++)
         short_life(1 + i % 4);
 }
 
@@ -518,7 +518,7 @@ static void cancel_from_outside(pirn_group *g)
 /* While the cancel that ended it is still executing. */
 TEST_RUN_ATTR(gone_while_it_is_cancelled, PROCS)
 {
-    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 1000 : 5000); i++) {
+    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 300 : 5000); i++) {
         pirn_wg wg = {0};
         pirn_group *g = malloc(sizeof *g);
         pirn_group_init(g, NULL);

@@ -15,6 +15,7 @@
 #include "harness.h"
 
 #define PROCS .procs = "1,2,4,16"
+#define SANITIZED (TEST_TSAN || TEST_ASAN)
 #define LONG (20 * PIRN_SEC) /* a bounded wait: far more than it can take */
 
 static atomic_int count, flag;
@@ -282,7 +283,7 @@ TEST_ATTR(run_again_and_again, PROCS, .timeout = 120,
           .env = "GLIBC_TUNABLES=glibc.pthread.stack_cache_size=0:glibc.malloc.arena_max=1:"
                  "glibc.malloc.tcache_count=0")
 {
-    int cycles = TEST_TSAN || TEST_ASAN ? 50 : 1000;
+    int cycles = SANITIZED ? 20 : 1000;
     struct census early = {0};
     CHECK_EQ(pirn_local_new(&key, some_local), 0);
     for (int i = 0; i < cycles; i++) {
@@ -293,7 +294,7 @@ TEST_ATTR(run_again_and_again, PROCS, .timeout = 120,
     struct census late = take_census();
     CHECK_EQ(late.fds, early.fds);
     CHECK_EQ(late.threads, early.threads);
-    if (TEST_TSAN || TEST_ASAN) {
+    if (SANITIZED) {
         printf("maps and heap are the sanitizer's too: not compared\n");
         return;
     }
@@ -365,7 +366,7 @@ TEST_ATTR(stop_while_a_thread_waits, PROCS)
     CHECK_EQ(pirn_stop(), 0);
 }
 
-#define RUNS (TEST_TSAN ? 30 : 100)
+#define RUNS (TEST_TSAN ? 10 : 100)
 
 /* pirn_run beside pirn_start: one more goroutine, not the first, and the runtime stays. */
 static int not_the_first(void *arg)
@@ -514,7 +515,7 @@ static int leave_waiters(void *arg)
 TEST_ATTR(waiters_are_dropped, PROCS)
 {
     for (int i = 0; i < 10; i++) {
-        int n = (TEST_TSAN ? 20 : 100) * i;
+        int n = (TEST_TSAN ? 8 : 100) * i;
         CHECK_EQ(pirn_run(leave_waiters, &n), n);
     }
 }
@@ -577,14 +578,14 @@ static int leave_computing(void *arg)
 /* One that runs is stopped at its next call, whatever call it is. */
 TEST_ATTR(runners_are_stopped, PROCS)
 {
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < (SANITIZED ? 5 : 20); i++) {
         CHECK_EQ(pirn_run(leave_runners, NULL), 3);
         int seen = atomic_load(&flag);
         nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
         CHECK_EQ(atomic_load(&flag), seen); /* nobody runs any more */
     }
     pirn_config two = {.procs = 2}; /* it keeps its P busy: goroutine 1 needs another */
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < (SANITIZED ? 2 : 5); i++) {
         CHECK_EQ(pirn_run_config(&two, leave_computing, NULL), 4);
         int seen = atomic_load(&ticks);
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);

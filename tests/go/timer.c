@@ -329,7 +329,7 @@ static void keep_ledger(int setters, int receivers, bool thread)
 
 TEST_RUN_ATTR(stop_stress, PROCS, .timeout = 60)
 {
-    for (int i = 0; i < (TEST_TSAN ? 2 : 5); i++) {
+    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 2 : 5); i++) {
         keep_ledger(1, 1, false);
         keep_ledger(1, 3, false);
         keep_ledger(4, 0, false);

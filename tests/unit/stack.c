@@ -534,7 +534,7 @@ TEST(warm_stack_is_reused)
     CHECK_LE(different, 2);
 }
 
-#define BURST (TEST_TSAN ? 500 : 5000)
+#define BURST (TEST_TSAN ? 150 : 5000)
 
 static int burst(void *arg)
 {
@@ -564,7 +564,7 @@ static int park_20000(void *arg)
 /* From outside, while nothing runs: the pages of parked goroutines go back by themselves. */
 TEST(trim)
 {
-    uint32_t n = TEST_TSAN ? 2000 : 20000;
+    uint32_t n = TEST_TSAN ? 600 : 20000;
     pirn_metrics_v1 m;
     CHECK_EQ(pirn_start(NULL), 0);
     CHECK_EQ(pirn_run(park_20000, &n), 0);
