@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -185,9 +186,10 @@ static void run_many(struct test *t, int times, char **argv)
     pthread_join(thread, NULL); /* a sanitizer makes one of its own with the first */
     uintptr_t begin = ((uintptr_t)__data_start + 7) & ~(uintptr_t)7;
     size_t words = ((uintptr_t)_end - begin) / 8, alone = threads();
-    uint64_t *start = malloc(words * 8);
+    uint64_t *start =
+        mmap(NULL, words * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pid_t me = getpid();
-    CHECK(start != NULL);
+    CHECK(start != MAP_FAILED);
     copy_words(start, (void *)begin, words);
     for (int i = 0; i < times; i++) {
         t->fn();
