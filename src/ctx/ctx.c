@@ -137,6 +137,7 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
 
 int ctx_err(const struct pirn_ctx *ctx)
 {
+    /* A mutant without ACQUIRE survives, and one without RELEASE: whom the program asks takes the lock too. */
     int err = -(int)at_load(&ctx->err, ACQUIRE);
     if (err) {
         tool_acquire(ctx);
@@ -178,7 +179,7 @@ static bool cancel_one(struct pirn_ctx *ctx, struct visit v, int err, int cause,
     }
     ctx->cause = cause;
     tool_release(ctx);
-    at_store(&ctx->err, (uint32_t)-err, RELEASE);
+    at_store(&ctx->err, (uint32_t)-err, RELEASE); /* a mutant: see ctx_err */
     chan_close(ctx->done); /* err and done are seen as one by who takes the lock */
     take_children(ctx, work);
     call_watches_locked(ctx, v);

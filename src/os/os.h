@@ -110,7 +110,7 @@ static inline void word_unlock_now(at_u64 *word, uint64_t value)
     at_store(word, value, RELEASE);
     at_fence_light(); /* [O1] */
     if (unlikely(at_load(&fence_light_is_full, RELAXED))) {
-        at_fence(SEQ_CST); /* [O1] */
+        at_fence(SEQ_CST); /* [O1]; a mutant that survives: in models the light fence is full */
     }
     if (unlikely(at_load(word_bed(word), RELAXED))) {
         word_wake(word);

@@ -69,6 +69,7 @@ static bool sleep_until(struct waiter *w, int64_t deadline)
 {
     bool woken = note_wait_until(&w->note, deadline);
     if (w->timed) {
+        /* A mutant without RELEASE survives: what is freed after it is not touched by this thread. */
         at_add(&sched.nforeign_timed, (uint32_t)-1, RELEASE);
     }
     if (woken) {

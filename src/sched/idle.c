@@ -240,7 +240,7 @@ static void sleep_until_given(struct m *mp)
         if (come_back(mp)) {
             return;
         }
-        at_fence(SEQ_CST); /* [T2] */
+        at_fence(SEQ_CST); /* [T2]; a mutant that survives: sched.lock was taken just before */
     }
     note_clear(&mp->park);
     mp->p = mp->nextp; /* NULL: told to stop */

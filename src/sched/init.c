@@ -228,6 +228,7 @@ EXPORT int pirn_stop(void)
     int err = nstarts == 0 ? -EINVAL : 0;
     if (nstarts == 1) {
         foreign_drain();
+        /* A mutant without ACQUIRE survives: see sleep_until in foreign.c. */
         if (at_load(&sched.nforeign_parked, RELAXED) || at_load(&sched.nforeign_timed, ACQUIRE)) {
             at_store(&sched.life, LIFE_RUNNING, RELEASE);
             err = -EBUSY;

@@ -267,7 +267,7 @@ bool timer_set(struct timer *t, int64_t when, int64_t period)
         }
         h = my_heap(getm());
         lock(&h->lock);
-        /* ACQUIRE: after whoever took it out last. */
+        /* ACQUIRE: after whoever took it out last. (A mutant that survives: models have one heap.) */
         if (at_cas(&t->heap, &none, h, ACQUIRE, RELAXED)) {
             break;
         }

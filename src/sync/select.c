@@ -315,7 +315,7 @@ static bool commit_select(struct g *gp, void *arg)
         word_unlock(also.word, also.value);
     }
     if (unlikely(fds)) {
-        at_store(&s->armed, 1, RELEASE); /* [L1] */
+        at_store(&s->armed, 1, RELEASE); /* [L1]; mutants survive: no model has descriptors */
     }
     return true;
 }
@@ -343,7 +343,7 @@ void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
     }
     void *winner = at_load(&s->winner, RELAXED);
     leave_all(s, winner);
-    while (unlikely(s->fds) && !at_load(&s->armed, ACQUIRE)) { /* [L1] */
+    while (unlikely(s->fds) && !at_load(&s->armed, ACQUIRE)) { /* [L1], a mutant too */
         thread_yield();
     }
     if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
