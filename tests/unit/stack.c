@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "go/idle.h"
 #include "harness.h"
 #include "sched/stack.h"
 
@@ -568,6 +569,7 @@ TEST(trim)
     pirn_metrics_v1 m;
     CHECK_EQ(pirn_start(NULL), 0);
     CHECK_EQ(pirn_run(park_20000, &n), 0);
+    wait_until_idle(); /* the last ones have given back their stacks */
     CHECK_EQ(pirn_metrics(&m), 0);
     uint64_t caches = m.procs * STACK_CACHE;
     CHECK_LE(m.stacks, caches);
