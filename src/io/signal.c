@@ -53,10 +53,12 @@ bool signals_watched(void)
     return any;
 }
 
-/* Those who watch now: a context that comes while these are cancelled waits for the next signal. */
-static void mark_due(uint64_t pending)
+/* Those who watch now: a context that comes while these are cancelled waits for the next signal. The word
+ * is taken under the lock: who is the first to watch a signal clears there what came before. */
+static void mark_due(void)
 {
     lock(&signals.lock);
+    uint64_t pending = at_xchg(&signals.pending, 0, RELAXED);
     for (struct watch *w = signals.first; w; w = w->next) {
         w->due |= (w->signals & pending) != 0;
     }
@@ -80,7 +82,7 @@ static struct pirn_ctx *next_due(void)
 
 void signals_deliver(struct visit v)
 {
-    mark_due(at_xchg(&signals.pending, 0, RELAXED));
+    mark_due();
     for (struct pirn_ctx *ctx; (ctx = next_due());) {
         ctx_cancel(ctx, v, -ECANCELED, -EINTR);
         ctx_unref(ctx);

@@ -64,6 +64,22 @@ TEST_RUN_ATTR(signal_cancels_once, PROCS)
     }
 }
 
+/* The same for one that is made after a signal has come, for somebody who has gone. */
+TEST_RUN_ATTR(signal_of_the_past, PROCS)
+{
+    skip_if_late();
+    for (int i = 0; i < 500; i++) {
+        pirn_ctx *first = watch(SIGUSR1);
+        raise(SIGUSR1);
+        pirn_ctx_release(first);
+        pirn_ctx *next = watch(SIGUSR1);
+        for (int j = 0; j < 20; j++)
+            pirn_yield();
+        CHECK_EQ(pirn_ctx_err(next), 0);
+        pirn_ctx_release(next);
+    }
+}
+
 static void sleeps_in(pirn_ctx *ctx)
 {
     pirn_ctx_use(ctx);
