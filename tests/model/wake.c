@@ -234,9 +234,9 @@ static void busy_spinner_other(void)
     wait_for(0);
 }
 
-/* With three preemptions there are more than ten million executions. */
 MODEL(spinner_stops_while_other_takes_batches, .setup = setup_batches, .finish = first_ran,
-      .sleepers = 7, .threads = {busy_batches, busy_spinner_other, m2_until}, .preemptions = 2)
+      .sleepers = 7, .threads = {busy_batches, busy_spinner_other, m2_until},
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 /* Whoever is woken waits for the other goroutine: so it must wake another. */
 static void busy_two(void)
