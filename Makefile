@@ -43,6 +43,9 @@ quick check-static small chaos asan ubsan tsan clang aarch64 valgrind:
 check:
 	@$(CHECK)
 
+stress:
+	@PIRN_STRESS_SECONDS=60 PIRN_STRESS_PROGRAMS=100000 $(CHECK) --timeout-scale 60 stress
+
 model model-quick: build-model
 	@tests/model/run.py $(if $(filter model-quick,$@),--quick)
 
@@ -84,6 +87,7 @@ help:
 	@echo 'make check-static layers, symbols, atomics, headers'
 	@echo 'make asan ubsan tsan chaos small clang aarch64 valgrind'
 	@echo '                  one group of the tests; tests/check.py --list says what it is'
+	@echo 'make stress       the long forms of the stress tests, about an hour'
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
 	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
 	@echo 'make build-NAME   only builds it, in build/NAME; WERROR=true: warnings are errors'
@@ -92,5 +96,5 @@ help:
 	@echo 'make format lint  clang-format; clang-tidy and tools/check-*'
 	@echo 'make clean        removes build/'
 
-.PHONY: all quick check check-static demo tsan asan ubsan chaos small clang aarch64 valgrind bench \
+.PHONY: all quick check check-static demo tsan asan ubsan chaos small clang aarch64 valgrind bench stress \
 	install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)

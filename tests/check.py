@@ -235,6 +235,12 @@ class Check:
         print(f'FAIL install: pkg-config {package}\n{run.indent(p.stderr)}')
         return None
 
+    def stress(self):
+        """stress tests in three flavours, as long as PIRN_STRESS_* say (not part of check)"""
+        for flavour, wrapper in (('native', ()), ('asan', ()), ('tsan', run.tsan_wrapper())):
+            if self.build(flavour):
+                self.tests(flavour, ('stress',), wrapper=wrapper)
+
     def valgrind(self):
         """unit tests under valgrind (not part of check)"""
         if not shutil.which('valgrind'):
@@ -246,7 +252,7 @@ class Check:
 
 GROUPS = ('quick', 'static', 'model', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan',
           'aarch64', 'install')
-EXTRA = ('ubsan', 'valgrind')
+EXTRA = ('ubsan', 'valgrind', 'stress')
 
 
 def tail(text, lines=80):

@@ -205,8 +205,19 @@ def compiles(tmp):
             expect(f'no line {line!r}', re.search(line, out, re.M), out)
 
 
+def listed(_):
+    """A program that no meson.build names would never run."""
+    for folder, where in (('unit', '.'), ('go', '.'), ('stress', '.'), ('fault', '.'), ('die', '.'),
+                          ('race', '.'), ('model', 'model'), ('../examples', '../examples'),
+                          ('../bench', '../bench')):
+        text = (HERE / where / 'meson.build').read_text()
+        for source in sorted((HERE / folder).glob('*.c')):
+            expect(f'{folder}/{source.name} is not in {where}/meson.build',
+                   re.search(rf"'{source.stem}(\.c)?'", text), '')
+
+
 with tempfile.TemporaryDirectory() as d:
-    for part in (harness, die, races, examples, compiles):
+    for part in (harness, die, races, examples, compiles, listed):
         folder = Path(d) / part.__name__
         folder.mkdir()
         part(folder)

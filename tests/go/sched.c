@@ -4,8 +4,8 @@
  * NumGoroutine, big GOMAXPROCS, the current goroutine over thread switches, ids, stack reuse
  * (conformance 38, 39, 44, 46, 50, 97, 155). Elsewhere: run queues and steal order 40-43 in
  * unit/runq.c and unit/walk.c, CPU quota 47 in unit/cpu.c. Not here, since pirn has no such thing
- * yet: stop-the-world (45, 48, 49), a poller to break (51), coroutines (52), a semaphore table
- * (53), locked threads (the second half of 38).
+ * yet: stop-the-world (45, 48, 49), coroutines (52), a semaphore table (53), locked threads (the second
+ * half of 38). A sleep of all that is broken (51) is in time.c, nearer_than_an_hour.
  */
 #include <fcntl.h>
 #include <pirn.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Locks and the like, as Go's tests want them: the section "sync" of the conformance list. */
+/*
+ * Locks and the like, as Go's tests want them: the section "sync" of the conformance list. Without pool and
+ * map (107, 108), which pirn does not have (docs/go-differences.md), and the runtime's own rwmutex (109):
+ * pirn has one only, that of the program.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
