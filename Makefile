@@ -91,7 +91,7 @@ help:
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
 	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
 	@echo 'make build-NAME   only builds it, in build/NAME; WERROR=true: warnings are errors'
-	@echo 'make bench        the benchmarks'
+	@echo 'make bench        the benchmarks, against Go and the other peers that are installed'
 	@echo 'make install      PREFIX=$(PREFIX), DESTDIR='
 	@echo 'make format lint  clang-format; clang-tidy and tools/check-*'
 	@echo 'make clean        removes build/'
