@@ -4,6 +4,7 @@
  * reported within a few seconds after that too.
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
+ * expect-stderr-regex: ^goroutine 1 \[wait group wait, \d{4} ms\] main:$
  * timeout: 9
  */
 #include "sleeper.h"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A wait with a deadline, and no runtime that could end it before. What need not wait, and what is too
+ * late already, is allowed.
+ * expect-exit: 2
+ * expect-first-line: panic: pirn_chan_send_until would block, and no runtime runs
+ */
+#include <pirn.h>
+
+int main(void)
+{
+    pirn_chan(int) c = pirn_chan_make(int, 1);
+    if (pirn_chan_send_until(c, 1, PIRN_NEVER) || pirn_chan_send_until(c, 2, 0) != -ETIMEDOUT) {
+        return 1;
+    }
+    return pirn_chan_send_until(c, 2, pirn_deadline(3600 * PIRN_SEC));
+}
