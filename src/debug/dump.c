@@ -11,6 +11,7 @@
 #include "sched/sched.h"
 
 #define MOST 100u /* goroutines that are shown one by one */
+#define KINDS 32u /* of those that are counted only */
 
 static void say_duration(int fd, int64_t ns)
 {
@@ -55,19 +56,29 @@ static void say_creation(int fd, const struct g *gp)
     say_fd(fd, "\n");
 }
 
-static void say_goroutine(int fd, const struct g *gp, int64_t now)
+static const char *state_of(const struct g *gp)
 {
     uint32_t status = at_load(&gp->status, RELAXED);
-    bool waits = status == G_WAITING;
-    say_fd(fd, "\ngoroutine %lu [%s", gp->id,
-           waits ? wait_reason_names[gp->reason % WAIT_REASONS] : g_status_name(status));
-    if (waits) {
-        say_duration(fd, now - gp->run.wait_since);
-    }
-    say_fd(fd, "]");
+    return status == G_WAITING ? wait_reason_names[gp->reason % WAIT_REASONS]
+                               : g_status_name(status);
+}
+
+/* Its function, where that is known. */
+static void say_function(int fd, const struct g *gp)
+{
     if (gp->site && !(gp->flags & G_SITE_PC)) {
         say_fd(fd, " %s", gp->site);
     }
+}
+
+static void say_goroutine(int fd, const struct g *gp, int64_t now)
+{
+    say_fd(fd, "\ngoroutine %lu [%s", gp->id, state_of(gp));
+    if (at_load(&gp->status, RELAXED) == G_WAITING) {
+        say_duration(fd, now - gp->run.wait_since);
+    }
+    say_fd(fd, "]");
+    say_function(fd, gp);
     if (gp->extra && gp->extra->name[0]) {
         say_fd(fd, " \"%s\"", gp->extra->name);
     }
@@ -79,22 +90,82 @@ struct search { /* for the smallest id above `after` */
     uint64_t after;
     struct g *found;
     uint64_t found_id;
-    uint32_t n;
 };
 
 static void visit(struct g *gp, void *arg)
 {
     struct search *s = arg;
     uint64_t id = gp->id;
-    s->n++;
     if (id > s->after && (!s->found || id < s->found_id)) {
         s->found = gp;
         s->found_id = id;
     }
 }
 
+/* --- more than can be read one by one: how many do the same ------------------------------------- */
+
+struct kind {
+    const struct g *first;
+    const char *state, *site;
+    uint32_t n;
+};
+
+struct census {
+    uint64_t after;
+    const struct g *but;
+    struct kind kinds[KINDS];
+    uint32_t nkinds, others, n;
+};
+
+static void count(struct g *gp, void *arg)
+{
+    struct census *c = arg;
+    struct kind new = {.first = gp, .state = state_of(gp), .site = gp->site, .n = 1};
+    if (gp->id <= c->after || gp == c->but) {
+        return;
+    }
+    c->n++;
+    for (uint32_t i = 0; i < c->nkinds; i++) {
+        if (c->kinds[i].state == new.state && c->kinds[i].site == new.site) {
+            c->kinds[i].n++;
+            return;
+        }
+    }
+    if (c->nkinds < KINDS) {
+        c->kinds[c->nkinds++] = new;
+    } else {
+        c->others++;
+    }
+}
+
+static struct kind *most_frequent(struct census *c)
+{
+    struct kind *most = NULL;
+    for (uint32_t i = 0; i < c->nkinds; i++) {
+        if (c->kinds[i].n && (!most || c->kinds[i].n > most->n)) {
+            most = &c->kinds[i];
+        }
+    }
+    return most;
+}
+
+static void say_census(int fd, struct census *c)
+{
+    say_fd(fd, "\n... and %u more goroutines:\n", c->n);
+    for (struct kind *k; (k = most_frequent(c)); k->n = 0) {
+        say_fd(fd, "%u [%s]", k->n, k->state);
+        say_function(fd, k->first);
+        say_fd(fd, ", such as goroutine %lu:\n", k->first->id);
+        say_creation(fd, k->first);
+    }
+    if (c->others) {
+        say_fd(fd, "%u others\n", c->others);
+    }
+}
+
 void dump_all(int fd)
 {
+    static struct census census; /* one dump in the life of a process, and stacks are small */
     struct search s = {0};
     struct m *mp = getm();
     struct g *me = mp ? mp->curg : NULL;
@@ -103,14 +174,15 @@ void dump_all(int fd)
         say_goroutine(fd, me, now); /* the one that fails comes first */
     }
     for (uint32_t shown = 0;; shown++) {
-        s.n = 0;
         s.found = NULL;
         g_for_each(visit, &s);
         if (!s.found) {
             break;
         }
         if (shown == MOST) {
-            say_fd(fd, "\n... and %u more goroutines\n", s.n - MOST);
+            census = (struct census){.after = s.after, .but = me};
+            g_for_each(count, &census);
+            say_census(fd, &census);
             break;
         }
         if (s.found != me) {
