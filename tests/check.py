@@ -124,6 +124,7 @@ class Check:
         """all tests, as users get the library; and those of pirn-race"""
         if self.build('native'):
             self.tests('native', (*ALL, 'race'))
+            self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
 
     def clang(self):
         """built by clang; unit tests"""

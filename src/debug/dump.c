@@ -191,3 +191,19 @@ void dump_all(int fd)
         s.after = s.found_id;
     }
 }
+
+/* PIRN_DEBUG=locks: it has waited, and goes on on another thread than that which has the lock. */
+void dump_locks(const struct g *gp)
+{
+    const char *kind;
+    const void *site;
+    while (sched.locks_held_by(gp->id, &kind, &site)) {
+        say_fd(STDERR_FILENO, "pirn: goroutine %lu", gp->id);
+        say_function(STDERR_FILENO, gp);
+        say_fd(STDERR_FILENO, " has left its thread (%s) with a %s, which it locked at ",
+               gp->reason == WAIT_NONE ? "yield" : wait_reason_names[gp->reason % WAIT_REASONS],
+               kind);
+        say_pc(STDERR_FILENO, site);
+        say_fd(STDERR_FILENO, "\n");
+    }
+}

@@ -5,7 +5,10 @@
  *
  *   guard=auto|madvise|mprotect|none   how stacks are guarded
  *   move=1                             a goroutine changes its thread at every switch
+ *   locks=1                            the same, and one that has waited with a lock of its thread's is
+ *                                      reported; with LD_PRELOAD=libpirn-locks.so (preload/locks.c)
  */
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #include "sched/sched.h"
@@ -33,10 +36,23 @@ static bool set_move(struct debug_env *env, const char *value)
     return env->move || !strcmp(value, "0");
 }
 
+static bool set_locks(struct debug_env *env, const char *value)
+{
+    bool on = !strcmp(value, "1");
+    if (on) {
+        *(void **)&env->locks_held_by = dlsym(RTLD_DEFAULT, "pirn_locks_held_by");
+        env->move |= env->locks_held_by != NULL;
+        if (!env->locks_held_by) {
+            say("pirn: PIRN_DEBUG=locks=1 needs LD_PRELOAD=libpirn-locks.so: ignored\n");
+        }
+    }
+    return on || !strcmp(value, "0");
+}
+
 static const struct {
     const char *name;
     bool (*set)(struct debug_env *, const char *);
-} options[] = {{"guard", set_guard}, {"move", set_move}};
+} options[] = {{"guard", set_guard}, {"locks", set_locks}, {"move", set_move}};
 
 static bool set_option(struct debug_env *env, char *word)
 {

@@ -63,6 +63,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.era++;
     sched.class = stack_class(config->stack_size);
     sched.move = env->move;
+    sched.locks_held_by = env->locks_held_by;
     sched.globq.list = (struct glist){0};
     at_store(&sched.globq.size, 0, RELAXED);
     sched.pidle = NULL;

@@ -260,6 +260,9 @@ struct m {
 
 enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_DRAINING, LIFE_STOPPING };
 
+/* A lock of its thread's that a goroutine has, and that was not told yet; NULL: none. */
+typedef const void *locks_held_by_fn(uint64_t id, const char **kind, const void **site);
+
 struct sched {
     struct lock lock;
     /* under lock */
@@ -292,11 +295,12 @@ struct sched {
     AT(struct p *) allp[PROCS_MAX];
     /* constant while it runs */
     pirn_config config;
-    uint64_t era;       /* which runtime of the process this is */
-    int class;          /* of default stacks */
-    bool move;          /* PIRN_DEBUG=move: never twice on the same M */
-    sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
-    at_u32 main_exited; /* goroutine 1 called pirn_exit */
+    uint64_t era;                    /* which runtime of the process this is */
+    int class;                       /* of default stacks */
+    bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
+    locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
+    sigset_t sigmask;                /* of Ms: that of the thread which started the runtime */
+    at_u32 main_exited;              /* goroutine 1 called pirn_exit */
 };
 extern struct sched sched;
 
@@ -527,6 +531,7 @@ void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
+void dump_locks(const struct g *gp);
 void timer_forget_start(const struct gstart *start); /* time/timer.c */
 bool poller_idle(void);                              /* io/poller.c */
 void poller_stop(void);
@@ -538,6 +543,7 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
 struct debug_env {
     enum guard_kind guard;
     bool move;
+    locks_held_by_fn *locks_held_by;
     int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);

@@ -155,6 +155,9 @@ static bool must_move(struct m *mp, struct g *gp)
     }
     bool same = gp->run.last_m == mp;
     gp->run.last_m = mp;
+    if (!same && sched.locks_held_by) {
+        dump_locks(gp);
+    }
     return same;
 }
 

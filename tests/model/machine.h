@@ -63,6 +63,11 @@ STUB void stack_check(struct g *gp)
     (void)gp;
 }
 
+STUB void dump_locks(const struct g *gp)
+{
+    (void)gp;
+}
+
 STUB void p_retire_g0(struct m *mp)
 {
     model_fail("P %d must retire", mp->p->id);

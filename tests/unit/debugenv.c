@@ -54,8 +54,10 @@ TEST(good_words)
         {.debug = "guard=none", .want = {.guard = GUARD_NONE}},
         {.debug = "move=1", .want = {.move = true}},
         {.debug = "move=0"},
-        {.procs = "7", .debug = "move=1,guard=none", .want = {GUARD_NONE, true, 7}},
-        {.debug = "guard=none,,move=1,", .want = {GUARD_NONE, true, 0}},
+        {.procs = "7",
+         .debug = "move=1,guard=none",
+         .want = {.guard = GUARD_NONE, .move = true, .procs = 7}},
+        {.debug = "guard=none,,move=1,", .want = {.guard = GUARD_NONE, .move = true}},
         {.debug = "move=1,move=0,guard=none,guard=mprotect", .want = {.guard = GUARD_MPROTECT}},
     };
     check_readings(good, ARRAY_LEN(good));
