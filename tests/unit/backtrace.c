@@ -6,9 +6,11 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "harness.h"
 #include "sched/sched.h"
@@ -349,6 +351,56 @@ TEST(every_instruction)
     CHECK_GT(at_load(&elsewhere, RELAXED), 100);
 }
 #endif
+
+/* --- gdb ------------------------------------------------------------------------------------------ */
+
+static __attribute__((noinline)) void innermost(void)
+{
+    CHECK_EQ(raise(SIGTRAP), 0);
+    __asm__ volatile("");
+}
+
+static __attribute__((noinline)) int outermost(void *arg)
+{
+    pirn_yield();
+    innermost();
+    __asm__ volatile("");
+    return arg != NULL;
+}
+
+/* It begins in the C library, and ends at the start of the goroutine. */
+TEST(gdb_unwinds)
+{
+    static char said[65536];
+#if defined(__aarch64__)
+    SKIP("these tests run under an emulator, which gdb would show");
+#endif
+    if (TEST_ASAN || TEST_TSAN)
+        SKIP("a sanitizer's runtime does not run under gdb everywhere");
+    if (system("gdb --version >/dev/null 2>&1"))
+        SKIP("gdb is not installed");
+    if (getenv("PIRN_TEST_UNDER_GDB"))
+        exit(pirn_run(outermost, NULL));
+    char self[512] = "", cmd[1024];
+    CHECK_GT(readlink("/proc/self/exe", self, sizeof self - 1), 0);
+    snprintf(cmd, sizeof cmd,
+             "PIRN_TEST_UNDER_GDB=1 gdb -nx -batch -ex 'set debuginfod enabled off' -ex run -ex bt "
+             "--args '%s' gdb_unwinds 2>&1 </dev/null",
+             self);
+    FILE *gdb = popen(cmd, "r");
+    CHECK(gdb != NULL);
+    size_t n = fread(said, 1, sizeof said - 1, gdb);
+    said[n] = '\0';
+    pclose(gdb);
+    if (strstr(said, "ptrace: Operation not permitted"))
+        SKIP("gdb must not trace here");
+    char *first = strstr(said, "innermost"), *last = strstr(said, "outermost"),
+         *start = strstr(said, "arch_start");
+    printf("%s", said);
+    CHECK(first && last && start && first < last && last < start);
+    CHECK(!strchr(start, '#')); /* no frame behind it */
+    CHECK(!strstr(said, "corrupt stack"));
+}
 
 #else
 
