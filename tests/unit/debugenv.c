@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/* PIRN_PROCS and PIRN_DEBUG: what they set, and that a word which means nothing is said and ignored. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness.h"
+#include "os/cpu.h"
+#include "sched/sched.h"
+
+struct reading {
+    const char *procs, *debug; /* NULL: not set */
+    struct debug_env want;
+    const char *says;
+};
+
+static void set(const char *name, const char *value)
+{
+    CHECK_EQ(value ? setenv(name, value, 1) : unsetenv(name), 0);
+}
+
+static void read_in_child(void *arg)
+{
+    const struct reading *r = arg;
+    struct debug_env env;
+    set("PIRN_PROCS", r->procs);
+    set("PIRN_DEBUG", r->debug);
+    debug_env_read(&env);
+    CHECK_EQ(env.procs, r->want.procs);
+    CHECK_EQ(env.guard, r->want.guard);
+    CHECK_EQ(env.move, r->want.move);
+}
+
+static void check_readings(const struct reading *r, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int status = test_in_child(read_in_child, (void *)(uintptr_t)&r[i]);
+        CHECK_STR(test_said, r[i].says ? r[i].says : "");
+        CHECK_EQ(status, 0);
+    }
+}
+
+TEST(good_words)
+{
+    static const struct reading good[] = {
+        {.says = NULL},
+        {.procs = "", .debug = ""},
+        {.procs = "1", .want = {.procs = 1}},
+        {.procs = "1024", .want = {.procs = PROCS_MAX}},
+        {.debug = "guard=auto", .want = {.guard = GUARD_AUTO}},
+        {.debug = "guard=madvise", .want = {.guard = GUARD_MADVISE}},
+        {.debug = "guard=mprotect", .want = {.guard = GUARD_MPROTECT}},
+        {.debug = "guard=none", .want = {.guard = GUARD_NONE}},
+        {.debug = "move=1", .want = {.move = true}},
+        {.debug = "move=0"},
+        {.procs = "7", .debug = "move=1,guard=none", .want = {GUARD_NONE, true, 7}},
+        {.debug = "guard=none,,move=1,", .want = {GUARD_NONE, true, 0}},
+        {.debug = "move=1,move=0,guard=none,guard=mprotect", .want = {.guard = GUARD_MPROTECT}},
+    };
+    check_readings(good, ARRAY_LEN(good));
+}
+
+#define NO_PROCS(text)                                                                             \
+    {                                                                                              \
+        .procs = (text),                                                                           \
+        .says = "pirn: PIRN_PROCS=" text " is not a number from 1 to 1024: ignored\n"              \
+    }
+
+TEST(bad_procs)
+{
+    static const struct reading bad[] = {
+        NO_PROCS("0"),    NO_PROCS("-1"),  NO_PROCS("1025"),
+        NO_PROCS("many"), NO_PROCS("4x"),  NO_PROCS("4 "),
+        NO_PROCS("0x10"), NO_PROCS("1.5"), NO_PROCS("18446744073709551617"), /* 2^64 + 1 */
+    };
+    check_readings(bad, ARRAY_LEN(bad));
+}
+
+#define NO_WORD(text) "pirn: PIRN_DEBUG: " text " means nothing here: ignored\n"
+#define LONG_WORD "a-word-of-63-characters-is-shown-whole-and-longer-ones-are-cut-"
+
+/* The other words count all the same, and so do the Ps. */
+TEST(bad_debug)
+{
+    static const struct reading bad[] = {
+        {.debug = "nonsense", .says = NO_WORD("nonsense")},
+        {.debug = "guard", .says = NO_WORD("guard")},
+        {.debug = "guard=", .says = NO_WORD("guard=")},
+        {.debug = "guard=hard", .says = NO_WORD("guard=hard")},
+        {.debug = "GUARD=none", .says = NO_WORD("GUARD=none")},
+        {.debug = "move", .says = NO_WORD("move")},
+        {.debug = "move=2", .says = NO_WORD("move=2")},
+        {.debug = "=1", .says = NO_WORD("=1")},
+        {.debug = " move=1", .says = NO_WORD(" move=1")},
+        {.debug = LONG_WORD "cut=1", .says = NO_WORD(LONG_WORD)},
+        {.debug = "schedtrace=1000,guard=none,preempt=off,move=1",
+         .want = {.guard = GUARD_NONE, .move = true},
+         .says = NO_WORD("schedtrace=1000") NO_WORD("preempt=off")},
+        {.procs = "3",
+         .debug = "guard=none,guard=hard",
+         .want = {.guard = GUARD_NONE, .procs = 3},
+         .says = NO_WORD("guard=hard")},
+    };
+    check_readings(bad, ARRAY_LEN(bad));
+}
+
+/* --- and the runtime starts -------------------------------------------------------------------------- */
+
+static int is_as_asked(void *arg)
+{
+    const struct reading *r = arg;
+    CHECK_EQ(pirn_procs(0), r->want.procs ? r->want.procs : cpu_count());
+    CHECK_EQ(sched.move, r->want.move);
+    return 0;
+}
+
+static void run_in_child(void *arg)
+{
+    const struct reading *r = arg;
+    set("PIRN_PROCS", r->procs);
+    set("PIRN_DEBUG", r->debug);
+    CHECK_EQ(pirn_run(is_as_asked, arg), 0);
+}
+
+static int has_two_procs(void *arg)
+{
+    (void)arg;
+    CHECK_EQ(pirn_procs(0), 2);
+    return 0;
+}
+
+static void config_in_child(void *arg)
+{
+    (void)arg;
+    set("PIRN_PROCS", "none");
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, has_two_procs, NULL), 0);
+    set("PIRN_PROCS", "3"); /* what the program says counts */
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, has_two_procs, NULL), 0);
+}
+
+TEST(runs_with_bad_words)
+{
+    struct reading bad = NO_PROCS("none"), good = {.procs = "3", .want = {.procs = 3}};
+    CHECK_EQ(test_in_child(run_in_child, &bad), 0);
+    CHECK_STR(test_said, bad.says);
+    good.debug = "move=1,mvoe=1";
+    good.want.move = true;
+    CHECK_EQ(test_in_child(run_in_child, &good), 0);
+    CHECK_STR(test_said, NO_WORD("mvoe=1"));
+    CHECK_EQ(test_in_child(config_in_child, NULL), 0);
+    CHECK_STR(test_said, bad.says);
+}
