@@ -1,4 +1,5 @@
 // expect-ok
+// also: -DPIRN_NO_ERRNO
 // SPDX-License-Identifier: MIT
 #include <pirn.h>
 

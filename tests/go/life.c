@@ -154,6 +154,46 @@ TEST(config_sizes)
     CHECK_GE(pirn_run_config_n(&older, 0, procs_of_run, NULL), 1);
 }
 
+/* Those who were compiled with another header have other metrics: what only they know is 0. */
+static int metrics_sizes(void *arg)
+{
+    (void)arg;
+    struct {
+        pirn_metrics_v1 known;
+        char tail[32];
+    } newer;
+    memset(&newer, 0x55, sizeof newer);
+    CHECK_EQ(pirn_metrics_n(&newer.known, sizeof newer), 0);
+    CHECK_EQ(newer.known.procs, 3);
+    CHECK_EQ(newer.known.goroutines, 1);
+    CHECK(newer.known.guard >= 1 && newer.known.guard <= 3); /* the last that is known */
+    for (size_t i = 0; i < sizeof newer.tail; i++)
+        CHECK_EQ(newer.tail[i], 0);
+    pirn_metrics_v1 older; /* behind what a shorter struct has nothing is written */
+    memset(&older, 0x55, sizeof older);
+    CHECK_EQ(pirn_metrics_n(&older, offsetof(pirn_metrics_v1, threads)), 0);
+    CHECK_EQ(older.procs, 3);
+    CHECK_EQ(older.threads, 0x5555555555555555);
+    CHECK_EQ(older.guard, 0x5555555555555555);
+    CHECK_EQ(pirn_metrics_n(&older, 0), 0);
+    CHECK_EQ(older.procs, 3);
+    return 0;
+}
+
+TEST(metrics_of_other_sizes)
+{
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 3}, metrics_sizes, NULL), 0);
+}
+
+TEST(version)
+{
+    char numbers[40];
+    snprintf(numbers, sizeof numbers, "%d.%d.%d", PIRN_VERSION_MAJOR, PIRN_VERSION_MINOR,
+             PIRN_VERSION_PATCH);
+    CHECK_STR(PIRN_VERSION, numbers);
+    CHECK_STR(pirn_version(), PIRN_VERSION); /* of the library, and of the header */
+}
+
 static void nothing(void *arg)
 {
     (void)arg;
