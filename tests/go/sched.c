@@ -2,8 +2,8 @@
 /*
  * The scheduler, as a program sees it: what Go's tests assert of Gosched, parallelism,
  * NumGoroutine, big GOMAXPROCS, the current goroutine over thread switches, ids, stack reuse
- * (conformance 38, 39, 44, 46, 50, 97, 155). Elsewhere: run queues and steal order 40-43 in
- * unit/runq.c and unit/walk.c, CPU quota 47 in unit/cpu.c. Not here, since pirn has no such thing
+ * (conformance 38, 39, 44, 46, 47, 50, 97, 155). Elsewhere: run queues and steal order 40-43 in
+ * unit/runq.c and unit/walk.c, CPU quota (47) in unit/cpu.c. Not here, since pirn has no such thing
  * yet: stop-the-world (45, 48, 49), a poller to break (51), coroutines (52), a semaphore table
  * (53), locked threads (the second half of 38).
  */
@@ -11,6 +11,7 @@
 #include <pirn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,6 +129,52 @@ TEST_RUN_ATTR(num_goroutines, PROCS)
         CHECK_EQ(pirn_metrics(&m), 0);
         CHECK_EQ(m.goroutines, 1);
         CHECK_EQ(m.spawned, 1 + 500u * (unsigned)(round + 1));
+    }
+}
+
+static int count_and_panic(void *arg)
+{
+    pirn_wg_add(&gate, 1);
+    for (int i = 1; i < *(int *)arg; i++)
+        pirn_go(wait_at_gate);
+    if (*(int *)arg % 2) /* else some of them may not have run yet */
+        YIELD_UNTIL(atomic_load(&count) == *(int *)arg - 1);
+    dprintf(STDERR_FILENO, "%d goroutines\n", pirn_num_goroutines());
+    pirn_wg_add(&gate, -2);
+    return 0;
+}
+
+static void run_count_and_panic(void *arg)
+{
+    pirn_run(count_and_panic, arg);
+}
+
+/* How many the report of a panic shows, and says that it leaves out. */
+static int goroutines_in_dump(void)
+{
+    int shown = 0, more = 0;
+    for (const char *line = test_said; line; line = strchr(line, '\n')) {
+        line += *line == '\n';
+        unsigned long long id;
+        char state[2];
+        shown += sscanf(line, "goroutine %llu [%1s", &id, state) == 2;
+        sscanf(line, "... and %d more goroutines", &more);
+    }
+    CHECK(more == 0 || shown == 100);
+    return shown + more;
+}
+
+/* The number is that of the goroutines in a dump of all. */
+TEST_ATTR(num_goroutines_of_the_dump, PROCS)
+{
+    static const int numbers[] = {1, 2, 7, 40, 99, 100, 101, 102, 103, 350};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        int n = numbers[i], said;
+        CHECK_NE(test_in_child(run_count_and_panic, &n), 0);
+        CHECK(strstr(test_said, "\npanic: sync: negative WaitGroup counter\n") != NULL);
+        CHECK_EQ(sscanf(test_said, "%d goroutines", &said), 1);
+        CHECK_EQ(said, n);
+        CHECK_EQ(goroutines_in_dump(), n);
     }
 }
 
@@ -672,6 +719,15 @@ TEST_RUN_ATTR(exit_in_nested_calls, PROCS)
 /* --- errno --------------------------------------------------------------------------------------------------------- */
 
 static int pipe_fds[2];
+
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+/* Through a function of pirn's, unless PIRN_NO_ERRNO (no_errno.c). */
+TEST(errno_is_a_call)
+{
+    CHECK(strstr(TEXT(errno), "pirn_errno_location") != NULL);
+}
 
 /* errno is right after each call, on whatever thread the yield before it has come back. */
 static void provoke(int n, int first)
