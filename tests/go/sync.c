@@ -85,29 +85,54 @@ TEST_ATTR(mutex_with_threads, PROCS)
 
 static atomic_bool stop;
 
-/* Holds it almost all the time. */
-static void hog(void)
+/* Holds it almost all the time: asleep, as in Go's test, or computing. */
+static void hog(bool computes)
 {
     while (!atomic_load(&stop)) {
         pirn_mutex_lock(&mutex);
-        for (pirn_ns until = pirn_now() + 100 * PIRN_US; pirn_now() < until;) {
+        if (!computes)
+            CHECK_EQ(pirn_sleep(100 * PIRN_US), 0);
+        for (pirn_ns until = pirn_now() + 100 * PIRN_US; computes && pirn_now() < until;) {
         }
         pirn_mutex_unlock(&mutex);
     }
 }
 
-/* Not with one P: whoever computes there keeps it. */
-TEST_RUN_ATTR(mutex_is_fair, .procs = "2,4,16")
+static void lock_now_and_then(bool computes, pirn_chan(int) done)
 {
-    pirn_wg wg = {0};
-    pirn_wg_go(&wg, hog);
     for (int i = 0; i < 10; i++) {
-        pirn_yield();
+        if (computes)
+            pirn_yield();
+        else
+            CHECK_EQ(pirn_sleep(100 * PIRN_US), 0);
         pirn_mutex_lock(&mutex);
         pirn_mutex_unlock(&mutex);
     }
+    pirn_chan_send(done, 1);
+}
+
+/* Go's bound: far more than the millisecond that each may take. */
+static void must_get_it(bool computes)
+{
+    pirn_wg wg = {0};
+    pirn_chan(int) done = pirn_chan_make(int, 1);
+    pirn_wg_go(&wg, hog, computes);
+    pirn_wg_go(&wg, lock_now_and_then, computes, done);
+    CHECK_EQ(pirn_chan_recv_until(done, NULL, pirn_deadline(10 * PIRN_SEC)), 0);
     atomic_store(&stop, true);
     pirn_wg_wait(&wg);
+    pirn_chan_release(done);
+}
+
+TEST_RUN_ATTR(mutex_is_fair, PROCS)
+{
+    must_get_it(false);
+}
+
+/* Not with one P: whoever computes there keeps it. */
+TEST_RUN_ATTR(mutex_is_fair_beside_one_that_computes, .procs = "2,4,16")
+{
+    must_get_it(true);
 }
 
 /* Freed by the next owner, while the unlock before may still be under way. */
