@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <dirent.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -231,6 +232,16 @@ int main(int argc, char **argv)
     }
     fprintf(stderr, "usage: %s --list | NAME [TIMES]\n", argv[0]);
     return 2;
+}
+
+extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+size_t test_allocated(void)
+{
+    if (__sanitizer_get_current_allocated_bytes)
+        return __sanitizer_get_current_allocated_bytes();
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
 }
 
 char test_said[65536];

@@ -126,6 +126,9 @@ struct test {
 int test_in_child(void (*fn)(void *), void *arg);
 extern char test_said[65536];
 
+/* Bytes that malloc has given out and not got back; with a sanitizer, whose malloc it is, too. */
+size_t test_allocated(void);
+
 void test_register(struct test *t);
 bool test_str_eq(const char *a, const char *b);
 _Noreturn void test_fail(const char *file, int line, const char *what);

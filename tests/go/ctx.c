@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Contexts, as Go's tests want them: the section "Context" of the conformance list. */
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -107,15 +106,6 @@ TEST_RUN_ATTR(parent_cancelled_before_the_child_is_made, PROCS)
     pirn_ctx_release(child);
 }
 
-extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
-
-static size_t allocated(void)
-{
-    if (__sanitizer_get_current_allocated_bytes)
-        return __sanitizer_get_current_allocated_bytes();
-    return mallinfo2().uordblks;
-}
-
 /* A parent that lives long has a child for each request. */
 TEST_RUN_ATTR(children_are_removed, PROCS)
 {
@@ -129,9 +119,9 @@ TEST_RUN_ATTR(children_are_removed, PROCS)
             pirn_ctx_cancel(child, 0);
         pirn_ctx_release(child);
         if (i == 1000)
-            before = allocated();
+            before = test_allocated();
     }
-    size_t after = allocated();
+    size_t after = test_allocated();
     CHECK_LT((long)(after - before), 1 << 20);
     check_alive(parent);
     pirn_ctx_cancel(parent, 0); /* nothing is left below it */
@@ -684,9 +674,9 @@ TEST_RUN_ATTR(current_changes, PROCS)
         CHECK_EQ(pirn_ctx_err(pirn_ctx_current()), -ECANCELED);
         CHECK(pirn_ctx_use(old) == ctx);
         if (i == 100)
-            before = allocated();
+            before = test_allocated();
     }
-    CHECK_LT((long)(allocated() - before), 1 << 20);
+    CHECK_LT((long)(test_allocated() - before), 1 << 20);
     CHECK(pirn_ctx_current() == pirn_ctx_background());
 }
 

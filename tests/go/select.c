@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Select, as Go's tests want it: the section "Select" of the conformance list. */
-#include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -425,12 +424,6 @@ TEST_RUN_ATTR(arguments_are_evaluated_once, PROCS)
 #define MANY (TEST_TSAN ? 5000 : 100000)
 #define FLAT (64 * 1024) /* for threads and the like; a record for each would be more than 1 MB */
 
-static size_t in_use(void)
-{
-    struct mallinfo2 m = mallinfo2();
-    return m.uordblks + m.hblkhd;
-}
-
 static void select_to(pirn_chan(int) c, pirn_chan(int) never, int n)
 {
     for (int i = 0; i < n; i++)
@@ -454,9 +447,9 @@ TEST_RUN_ATTR(no_memory_for_selects, PROCS, .timeout = 60)
 {
     pirn_chan(int) c = pirn_chan_make(int, 0), never = pirn_chan_make(int, 0);
     select_from(c, never, MANY / 10);
-    size_t before = in_use();
+    size_t before = test_allocated();
     select_from(c, never, MANY);
-    CHECK_LE(in_use(), before + FLAT);
+    CHECK_LE(test_allocated(), before + FLAT);
     pirn_chan_release(c);
     pirn_chan_release(never);
 }
@@ -500,9 +493,9 @@ TEST_RUN_ATTR(no_memory_for_selects_and_conditions, PROCS, .timeout = 60)
 {
     pirn_chan(int) c = pirn_chan_make(int, 0), never = pirn_chan_make(int, 0);
     wait_and_select(c, never, MANY / 10);
-    size_t before = in_use();
+    size_t before = test_allocated();
     wait_and_select(c, never, MANY / 2);
-    CHECK_LE(in_use(), before + FLAT);
+    CHECK_LE(test_allocated(), before + FLAT);
     pirn_chan_release(c);
     pirn_chan_release(never);
 }
