@@ -30,23 +30,29 @@ static bool set_guard(struct debug_env *env, const char *value)
     return false;
 }
 
+static bool is_bool(const char *value)
+{
+    return !strcmp(value, "0") || !strcmp(value, "1");
+}
+
 static bool set_move(struct debug_env *env, const char *value)
 {
-    env->move = !strcmp(value, "1");
-    return env->move || !strcmp(value, "0");
+    if (is_bool(value)) {
+        env->move = *value == '1';
+    }
+    return is_bool(value);
 }
 
 static bool set_locks(struct debug_env *env, const char *value)
 {
-    bool on = !strcmp(value, "1");
-    if (on) {
+    if (*value == '1' && is_bool(value)) {
         *(void **)&env->locks_held_by = dlsym(RTLD_DEFAULT, "pirn_locks_held_by");
         env->move |= env->locks_held_by != NULL;
         if (!env->locks_held_by) {
             say("pirn: PIRN_DEBUG=locks=1 needs LD_PRELOAD=libpirn-locks.so: ignored\n");
         }
     }
-    return on || !strcmp(value, "0");
+    return is_bool(value);
 }
 
 static const struct {
@@ -93,6 +99,10 @@ void debug_env_read(struct debug_env *out)
         return;
     }
     fmt(buf, sizeof buf, "%s", text);
+    if (strlen(text) >= sizeof buf) {
+        say("pirn: PIRN_DEBUG: too long: what is behind %d characters is ignored\n",
+            (int)sizeof buf - 1);
+    }
     for (next = strtok_r(buf, ",", &save); next; next = strtok_r(NULL, ",", &save)) {
         fmt(word, sizeof word, "%s", next);
         if (!set_option(out, next)) {

@@ -155,7 +155,7 @@ static void last_word(const char *message)
 {
     (void)message;
     for (int i = 0; i < CASES; i++) {
-        CHECK_EQ(pirn_chanv_try_recv(chans[i], NULL), 0);
+        pirn_chanv_close(chans[i]); /* this needs the lock */
     }
     say("the last word\n");
 }

@@ -153,3 +153,23 @@ TEST(runs_with_bad_words)
     CHECK_EQ(test_in_child(config_in_child, NULL), 0);
     CHECK_STR(test_said, bad.says);
 }
+
+/* A bad value leaves what was set before it. */
+TEST(bad_move)
+{
+    static const struct reading r[] = {
+        {.debug = "move=1,move=yes", .want = {.move = true}, .says = NO_WORD("move=yes")}};
+    check_readings(r, 1);
+}
+
+TEST(too_long)
+{
+    static char text[400];
+    for (int i = 0; i < 128; i++)
+        memcpy(text + 2 * i, ",,", 2);
+    strcpy(text + 256, "move=1");
+    struct reading r = {
+        .debug = text,
+        .says = "pirn: PIRN_DEBUG: too long: what is behind 255 characters is ignored\n"};
+    check_readings(&r, 1);
+}
