@@ -449,7 +449,7 @@ class Runner:
             return self.report(test, None, None)
         with self.lock:
             trace = self.traces > 0
-        timeout = (test.timeout or DEFAULT_TIMEOUT) * self.scale
+        timeout = min((test.timeout or DEFAULT_TIMEOUT) * self.scale, 86400)  # poll() counts ms in 32 bits
         try:
             o = run_process(test.cmd, test.env, timeout, test.split, trace)
         except OSError as e:
