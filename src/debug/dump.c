@@ -13,6 +13,9 @@
 #define MOST 100u /* goroutines that are shown one by one */
 #define KINDS 32u /* of those that are counted only */
 
+/* Reads Gs while they run: see above. */
+#define LOOKS __attribute__((no_sanitize("thread")))
+
 static void say_duration(int fd, int64_t ns)
 {
     int64_t ms = ns / 1000000, s = ms / 1000;
@@ -39,7 +42,7 @@ static void say_pc(int fd, const void *pc)
     }
 }
 
-static void say_creation(int fd, const struct g *gp)
+LOOKS static void say_creation(int fd, const struct g *gp)
 {
     if (gp->flags & G_MAIN) {
         say_fd(fd, "\tstarted by pirn_run\n");
@@ -56,7 +59,7 @@ static void say_creation(int fd, const struct g *gp)
     say_fd(fd, "\n");
 }
 
-static const char *state_of(const struct g *gp)
+LOOKS static const char *state_of(const struct g *gp)
 {
     uint32_t status = at_load(&gp->status, RELAXED);
     return status == G_WAITING ? wait_reason_names[gp->reason % WAIT_REASONS]
@@ -64,14 +67,14 @@ static const char *state_of(const struct g *gp)
 }
 
 /* Its function, where that is known. */
-static void say_function(int fd, const struct g *gp)
+LOOKS static void say_function(int fd, const struct g *gp)
 {
     if (gp->site && !(gp->flags & G_SITE_PC)) {
         say_fd(fd, " %s", gp->site);
     }
 }
 
-static void say_goroutine(int fd, const struct g *gp, int64_t now)
+LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now)
 {
     say_fd(fd, "\ngoroutine %lu [%s", gp->id, state_of(gp));
     if (at_load(&gp->status, RELAXED) == G_WAITING) {
@@ -92,7 +95,7 @@ struct search { /* for the smallest id above `after` */
     uint64_t found_id;
 };
 
-static void visit(struct g *gp, void *arg)
+LOOKS static void visit(struct g *gp, void *arg)
 {
     struct search *s = arg;
     uint64_t id = gp->id;
@@ -117,7 +120,7 @@ struct census {
     uint32_t nkinds, others, n;
 };
 
-static void count(struct g *gp, void *arg)
+LOOKS static void count(struct g *gp, void *arg)
 {
     struct census *c = arg;
     struct kind new = {.first = gp, .state = state_of(gp), .site = gp->site, .n = 1};
@@ -149,7 +152,7 @@ static struct kind *most_frequent(struct census *c)
     return most;
 }
 
-static void say_census(int fd, struct census *c)
+LOOKS static void say_census(int fd, struct census *c)
 {
     say_fd(fd, "\n... and %u more goroutines:\n", c->n);
     for (struct kind *k; (k = most_frequent(c)); k->n = 0) {
@@ -193,7 +196,7 @@ void dump_all(int fd)
 }
 
 /* PIRN_DEBUG=locks: it has waited, and goes on on another thread than that which has the lock. */
-void dump_locks(const struct g *gp)
+LOOKS void dump_locks(const struct g *gp)
 {
     const char *kind;
     const void *site;
