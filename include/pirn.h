@@ -55,7 +55,9 @@ PIRN_API_ pirn_ns pirn_deadline(pirn_ns ns); /* now + ns; PIRN_NEVER if that is 
 /* --- life ------------------------------------------------------------------------------------ */
 
 enum pirn_flags {
-    PIRN_F_DEADLOCK = 1 << 0, /* report "all goroutines are asleep" (pirn_run sets it) */
+    PIRN_F_DEADLOCK = 1 << 0,   /* report "all goroutines are asleep" (pirn_run sets it) */
+    PIRN_F_SIGQUIT = 1 << 1,    /* SIGQUIT prints the goroutines and exits 2 (pirn_run sets it) */
+    PIRN_F_NO_PREEMPT = 1 << 2, /* a goroutine that computes keeps its P */
 };
 
 /* Zero is the default of every field. */
@@ -67,6 +69,7 @@ typedef struct pirn_config {
     pirn_ns stop_grace; /* how long a stop waits for goroutines that run; default 1 s */
     uint64_t flags;     /* enum pirn_flags */
     void (*on_fatal)(const char *message); /* called before the goroutine dump of a fatal end */
+    int preempt_signal; /* default SIGURG; a handler of the program's for it is still called */
 } pirn_config;
 
 /*
@@ -140,6 +143,24 @@ PIRN_API_ uint64_t pirn_id(void);              /* 1 is the first; 0 outside a go
 PIRN_API_ int pirn_num_goroutines(void);
 PIRN_API_ void pirn_set_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * Around code that may block the thread, such as a plain read(): the others go on meanwhile. begin
+ * and end cost nanoseconds; the P is taken away only if the code does block while others have work.
+ * No pirn call may stand between them. pirn_blocking() is for what is known to block: it gives the P
+ * away at once, calls fn(arg), and returns its result. (Code that blocks without saying so loses its P
+ * too, only later.) Both may come back on another thread.
+ */
+PIRN_API_ void pirn_blocking_begin(void);
+PIRN_API_ void pirn_blocking_end(void);
+PIRN_API_ void *pirn_blocking(void *(*fn)(void *), void *arg);
+
+/*
+ * This goroutine stays on its thread, and nobody else runs there, until as many unlocks; if it ends
+ * before, so does the thread. Goroutine 1 goes to the thread that called pirn_run.
+ */
+PIRN_API_ void pirn_lock_thread(void);
+PIRN_API_ void pirn_unlock_thread(void);
+
 /* Goroutine-local values; dtor is called with a value that is not NULL when its goroutine ends. */
 typedef uint32_t pirn_local_key;
 PIRN_API_ int pirn_local_new(pirn_local_key *key, void (*dtor)(void *)); /* 0, -EAGAIN: too many */
@@ -157,7 +178,10 @@ typedef struct pirn_metrics_v1 {
     uint64_t wakes;          /* of a sleeping thread */
     uint64_t stacks;         /* stack slots in use */
     uint64_t stacks_warm;    /* free slots whose pages are kept */
-    uint64_t guard; /* what guards the stacks: 1 guard regions, 2 mprotect, 3 canary only */
+    uint64_t guard;     /* what guards the stacks: 1 guard regions, 2 mprotect, 3 canary only */
+    uint64_t preempted; /* goroutines that were stopped in the midst of computing */
+    uint64_t retaken;   /* Ps taken from threads that blocked */
+    uint64_t starved;   /* times that work waited beside an idle P: should be 0 */
 } pirn_metrics_v1;
 PIRN_API_ int pirn_metrics_n(pirn_metrics_v1 *out, size_t size);
 static inline int pirn_metrics(pirn_metrics_v1 *out)
@@ -187,6 +211,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #include <pirn/sync.h>
 #include <pirn/time.h>
 #include <pirn/ctx.h>
+#include <pirn/signal.h>
 /* clang-format on */
 
 #endif

@@ -23,7 +23,7 @@
 
 #include <stdlib.h>
 
-#include "io/poller.h"
+#include "io/signal.h"
 #include "sync/chan.h"
 #include "time/timer.h"
 
@@ -39,7 +39,7 @@ struct pirn_ctx {
     struct pirn_ctx *children, *next, *prev;
     bool linked;    /* in its parent's list */
     bool has_timer; /* its deadline is its own */
-    at_u32 signals; /* signals are watched for it: io/signal.c */
+    at_u32 signals; /* signals are watched for it: io/notify.c */
     struct pirn_timer *watches;
     int64_t deadline;
     const void *key;
@@ -99,8 +99,8 @@ void ctx_unref(struct pirn_ctx *ctx)
 {
     while (ctx != &background && at_add(&ctx->refs, (uint32_t)-1, ACQ_REL) == 1) {
         struct pirn_ctx *parent = ctx->parent;
-        pirn_chanv_release(ctx->done);
-        free(ctx);
+        chan_release(ctx->done);
+        heap_free(ctx);
         ctx = parent;
     }
 }
@@ -124,7 +124,7 @@ EXPORT void pirn_ctx_release(pirn_ctx *ctx)
         ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
     }
     if (at_load(&ctx->signals, RELAXED) && ctx_err(ctx)) {
-        signal_unwatch(ctx); /* another who cancels it may not have come to this yet */
+        signal_end_of(ctx); /* another who cancels it may not have come to this yet */
     }
     if (at_add(&ctx->handles, (uint32_t)-1, ACQ_REL) == 1) {
         ctx_cancel(ctx, v, -ECANCELED, -ECANCELED);
@@ -186,7 +186,7 @@ static bool cancel_one(struct pirn_ctx *ctx, struct visit v, int err, int cause,
     word_unlock(&ctx->word, word);
     timer_stop(&ctx->timer);
     if (at_load(&ctx->signals, RELAXED)) {
-        signal_unwatch(ctx);
+        signal_end_of(ctx);
     }
     return true;
 }
@@ -242,7 +242,7 @@ static const struct timer_kind deadline_timer = {.begin = begin_expire, .act = e
 /* Nobody may have got to its timer yet. */
 static int err_now(struct pirn_ctx *ctx)
 {
-    enter();
+    stop_point();
     if (!at_load(&ctx->err, RELAXED) && ctx->deadline != PIRN_NEVER && ctx->deadline <= now_ns()) {
         struct visit v = visit_begin();
         ctx_cancel(ctx, v, -ETIMEDOUT, -ETIMEDOUT);
@@ -250,8 +250,10 @@ static int err_now(struct pirn_ctx *ctx)
     }
     int err = ctx_err(ctx);
     if (err) { /* done is closed, once the lock is free */
+        enter();
         uint64_t word = word_lock(&ctx->word);
         word_unlock(&ctx->word, word);
+        leave();
     }
     return err;
 }
@@ -311,11 +313,11 @@ static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool
     if (!ctx) {
         fatal("out of memory: cannot make a context");
     }
+    ctx->done = pirn_chanv_make(sizeof(int), 0);
     struct visit v = visit_begin();
     ctx_ref(parent);
     ctx->parent = parent;
     ctx->timer.kind = &deadline_timer;
-    ctx->done = pirn_chanv_make(sizeof(int), 0);
     at_store(&ctx->maker, caller(v.mp), RELAXED);
     at_store(&ctx->handles, 1, RELAXED);
     at_store(&ctx->refs, 1, RELAXED);
@@ -376,7 +378,7 @@ void ctx_watches_signals(struct pirn_ctx *ctx)
     at_store(&ctx->signals, !over, RELAXED);
     word_unlock(&ctx->word, word);
     if (over) {
-        signal_unwatch(ctx);
+        signal_end_of(ctx);
     }
 }
 
@@ -389,7 +391,13 @@ EXPORT int pirn_ctx_err(pirn_ctx *ctx)
 
 EXPORT int pirn_ctx_cause(pirn_ctx *ctx)
 {
-    return err_now(ctx) ? cause_of(ctx) : 0;
+    if (!err_now(ctx)) {
+        return 0;
+    }
+    enter();
+    int cause = cause_of(ctx);
+    leave();
+    return cause;
 }
 
 EXPORT pirn_ns pirn_ctx_deadline(pirn_ctx *ctx)
@@ -430,7 +438,7 @@ pirn_chanv *ctx_done(struct pirn_ctx *ctx)
 
 EXPORT pirn_ctx *pirn_ctx_current(void)
 {
-    struct pirn_ctx *ctx = ctx_of(enter());
+    struct pirn_ctx *ctx = ctx_of(stop_point());
     return ctx ? ctx : &background;
 }
 
@@ -451,18 +459,16 @@ EXPORT pirn_ctx *pirn_ctx_use(pirn_ctx *ctx)
         ctx_ref(ctx);
     }
     x->ctx = ctx;
-    if (!before) {
-        return &background;
-    }
-    if (!x->own_ctx) {
+    if (before && !x->own_ctx) {
         x->own_ctx = before;
-        return before;
+    } else if (before) {
+        if (x->last_ctx) {
+            ctx_unref(x->last_ctx);
+        }
+        x->last_ctx = before; /* it is there at least until the next use */
     }
-    if (x->last_ctx) {
-        ctx_unref(x->last_ctx);
-    }
-    x->last_ctx = before; /* it is there at least until the next use */
-    return before;
+    leave();
+    return before ? before : &background;
 }
 
 /* --- functions ------------------------------------------------------------------------------------------ */

@@ -40,6 +40,7 @@ EXPORT void pirn_group_cancel(pirn_group *g)
 
 EXPORT void pirn_group_set_limit(pirn_group *g, int n)
 {
+    enter();
     uint64_t word = word_lock(word_of(g));
     int64_t running = g->running_;
     if (running == 0) {
@@ -47,6 +48,7 @@ EXPORT void pirn_group_set_limit(pirn_group *g, int n)
         g->flags_ = n < 0 ? 0 : LIMITED;
     }
     word_unlock(word_of(g), word);
+    leave();
     if (running) {
         misuse("group: modify limit while %ld goroutines in the group are still active",
                (long)running);
@@ -76,6 +78,7 @@ EXPORT bool pirn_group_try_begin_(pirn_group *g)
         enter_locked(g);
     }
     word_unlock(word_of(g), word);
+    leave();
     return room;
 }
 
@@ -95,6 +98,7 @@ EXPORT void pirn_group_begin_(pirn_group *g)
     waitq_put(&g->queue_, w);
     struct unlock_to u = {word_of(g), word};
     visit_park(v, w, commit_unlock, &u, WAIT_GROUP_ROOM);
+    visit_waited_end(v);
 }
 
 /* The first error counts, and ends the others. */
@@ -136,10 +140,11 @@ struct waiter *group_done_at_end(pirn_group *g, int result)
 /* Until all have ended, or, if ctx is given, it is cancelled. True: all have ended. */
 static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
 {
-    pirn_case done = {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL};
+    pirn_case done = {.kind_ = PIRN_CASE_RECV_};
     struct chan_op op;
     struct select s = SELECT_INIT(&done, &op, 1, PIRN_NEVER);
-    struct visit v = again ? visit_again() : visit_begin();
+    struct visit v = again ? visit_owing() : visit_begin();
+    done.chan_ = ctx ? ctx_done(ctx) : NULL;
     uint64_t word = word_lock(word_of(g));
     if (g->running_ == 0) {
         word_unlock(word_of(g), word);
@@ -162,13 +167,14 @@ static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
     }
     s.also = (struct unlock_to){word_of(g), word};
     g->waiters_ = select_waiter(v, &s);
-    if (select_wait(v, &s, WAIT_GROUP) == select_also_of(&s)) {
-        return true;
+    bool ended = true;
+    if (select_wait(v, &s, WAIT_GROUP) != select_also_of(&s)) {
+        word = word_lock(word_of(g));
+        g->waiters_ = NULL;
+        ended = g->running_ == 0;
+        word_unlock(word_of(g), word);
     }
-    word = word_lock(word_of(g));
-    g->waiters_ = NULL;
-    bool ended = g->running_ == 0;
-    word_unlock(word_of(g), word);
+    visit_waited_end(v);
     return ended;
 }
 
@@ -195,13 +201,13 @@ void group_forget_room(struct waiter *w)
 
 EXPORT int pirn_group_wait(pirn_group *g)
 {
-    struct pirn_ctx *ctx = ctx_of(enter());
+    struct pirn_ctx *ctx = ctx_of(stop_point());
     if (!g->ctx_) {
         misuse("group: was waited for already");
     }
     if (!wait_for_end(g, ctx, false)) {
         int cause = pirn_ctx_cause(ctx);
-        struct visit v = visit_again();
+        struct visit v = visit_owing();
         ctx_cancel(g->ctx_, v, ctx_err(ctx), cause);
         visit_end(v);
         while (!wait_for_end(g, NULL, true)) {

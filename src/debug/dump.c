@@ -31,7 +31,9 @@ static void say_duration(int fd, int64_t ns)
 static void say_pc(int fd, const void *pc)
 {
     Dl_info info = {0};
-    if (dladdr(pc, &info) && info.dli_sname) {
+    if (sched.stopped) { /* one of those who are may be inside the loader, and have its lock */
+        say_fd(fd, "%p", pc);
+    } else if (dladdr(pc, &info) && info.dli_sname) {
         say_fd(fd, "%s+0x%lx", info.dli_sname,
                (unsigned long)((const char *)pc - (char *)info.dli_saddr));
     } else if (info.dli_fname) {
@@ -62,6 +64,9 @@ LOOKS static void say_creation(int fd, const struct g *gp)
 LOOKS static const char *state_of(const struct g *gp)
 {
     uint32_t status = at_load(&gp->status, RELAXED);
+    if (status == G_RUNNABLE && gp->flags & G_BOUND && !(gp->extra && gp->extra->locked)) {
+        return "preempted";
+    }
     return status == G_WAITING ? wait_reason_names[gp->reason % WAIT_REASONS]
                                : g_status_name(status);
 }
@@ -79,6 +84,9 @@ LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now)
     say_fd(fd, "\ngoroutine %lu [%s", gp->id, state_of(gp));
     if (at_load(&gp->status, RELAXED) == G_WAITING) {
         say_duration(fd, now - gp->run.wait_since);
+    }
+    if (gp->extra && gp->extra->locked) {
+        say_fd(fd, ", locked to its thread");
     }
     say_fd(fd, "]");
     say_function(fd, gp);

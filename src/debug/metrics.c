@@ -11,6 +11,7 @@ static void add(pirn_metrics_v1 *out, const struct p_counts *c)
     out->steals += at_load(&c->steals, RELAXED);
     out->stolen += at_load(&c->stolen, RELAXED);
     out->wakes += at_load(&c->wakes, RELAXED);
+    out->preempted += at_load(&c->preempted, RELAXED);
 }
 
 EXPORT int pirn_metrics_n(pirn_metrics_v1 *out, size_t size)
@@ -31,9 +32,9 @@ EXPORT int pirn_metrics_n(pirn_metrics_v1 *out, size_t size)
     all.threads_idle = sched.nmidle;
     unlock(&sched.lock);
     stack_metrics(&all);
-    if (!mp) {
-        foreign_leave();
-    }
+    all.retaken = at_load(&sched.retaken, RELAXED);
+    all.starved = at_load(&sched.starved, RELAXED);
+    mp ? leave() : foreign_leave();
     memset(out, 0, size);
     memcpy(out, &all, min_u64(size, sizeof all));
     return 0;

@@ -10,6 +10,8 @@
  * descriptor, which is polled once for all of them, and descriptors are not remembered from one wait to
  * the next: the number may mean another file then.
  *
+ * [P3] Who sees that it is up, or that one more try has been made, sees what came of it.
+ *
  * An eventfd ends the poll when the list grows. [P1] It is written after the list has changed, and read
  * before the list is copied. [P2] A handler says that it is about to write, and then looks which it is;
  * the stop takes it away, and then waits for handlers, before it closes it.
@@ -17,11 +19,14 @@
 #include "io/poller.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
+
+#include "io/signal.h"
 
 #define PARTS_EVERY 5 /* ms */
 
@@ -38,6 +43,9 @@ static struct {
     uint32_t round; /* which poll this is */
     pthread_t thread;
     at_u32 stop;
+    at_u32 up;       /* runs */
+    at_u32 tries;    /* to start it; futex */
+    at_u32 err;      /* of the last */
     at_u32 breaking; /* how many are inside poller_break */
     AT(int) event;   /* eventfd; -1: none */
 } poller = {.lock = LOCK_INIT(RANK_POLLER), .event = {-1}};
@@ -158,13 +166,14 @@ static uint32_t copy_list(void)
     lock(&poller.lock);
     while (poller.room < poller.n + 1) {
         uint32_t room = 2 * (poller.n + 1);
+        unlock(&poller.lock); /* who has malloc's lock may be waiting for who waits for this one */
         struct pollfd *fds = realloc(poller.fds, room * sizeof *fds);
         if (!fds) {
-            unlock(&poller.lock);
             fatal("out of memory: cannot wait for %u descriptors", room / 2);
         }
         poller.fds = fds;
         poller.room = room;
+        lock(&poller.lock);
     }
     uint32_t n = 0;
     poller.round++;
@@ -274,11 +283,13 @@ static void *poller_main(void *arg)
 
 /* --- life ------------------------------------------------------------------------------------------- */
 
-int poller_start(void)
+/* By the factory, or a thread that is none of pirn's. */
+int poller_start_here(void)
 {
     int err = 0;
     lock(&poller.lock);
-    if (!poller.runs) {
+    bool starts = !poller.runs;
+    if (starts) {
         int event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         err = event < 0 ? -errno : 0;
         if (!err) {
@@ -287,15 +298,51 @@ int poller_start(void)
             err = thread_create(&poller.thread, "pirn-poller", poller_main, NULL, true);
             poller.runs = !err;
         }
-        if (!err) {
-            signals_resume();
-        } else if (event >= 0) {
+        if (err && event >= 0) {
             at_store(&poller.event, -1, RELAXED);
             close(event);
         }
     }
+    at_store(&poller.err, (uint32_t)-err, RELAXED);
+    at_store(&poller.up, poller.runs, RELEASE); /* [P3] */
+    at_add(&poller.tries, 1, RELEASE);          /* [P3] */
+    futex_wake(&poller.tries, INT_MAX);
     unlock(&poller.lock);
+    if (starts && !err) {
+        signals_resume();
+    }
     return err;
+}
+
+/* A thread is made with the help of malloc, which a goroutine may use only outside the runtime, where it
+ * may take no lock of pirn's: so the factory does it. Not from inside the runtime. */
+int poller_start(void)
+{
+    int err = 0;
+    if (at_load(&poller.up, ACQUIRE)) { /* [P3] */
+        return 0;
+    }
+    if (!getm()) {
+        if (!foreign_enter()) {
+            return -ESRCH;
+        }
+        err = poller_start_here();
+        foreign_leave();
+        return err;
+    }
+    uint32_t tries = at_load(&poller.tries, ACQUIRE); /* [P3] */
+    factory_want_poller();
+    while (at_load(&poller.tries, ACQUIRE) == tries) {
+        stop_point();
+        futex_wait(&poller.tries, tries, now_ns() + 10 * PIRN_MS);
+    }
+    return at_load(&poller.up, RELAXED) ? 0 : -(int)at_load(&poller.err, RELAXED);
+}
+
+/* The runtime starts: some may watch signals since an earlier one. */
+int poller_restart(void)
+{
+    return signals_watched() ? poller_start_here() : 0;
 }
 
 /* The runtime ends: no goroutine waits for it any more. */
@@ -318,4 +365,5 @@ void poller_stop(void)
     poller.fds = NULL;
     poller.room = 0;
     poller.runs = false;
+    at_store(&poller.up, 0, RELAXED);
 }

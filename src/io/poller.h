@@ -16,13 +16,7 @@ short poller_events(const pirn_case *k);
 /* Marks the cases whose descriptor is ready. */
 void poller_look(pirn_case *cases, int n);
 
-/* signal.c. From the handler: a signal has come. */
+/* From a handler, too: a signal has come. */
 void poller_break(void);
-bool signals_pending(void);
-void signals_deliver(struct visit v);
-bool signals_watched(void);
-void signals_suspend(void); /* the runtime ends: the program's handlers again */
-void signals_resume(void);
-void signal_unwatch(struct pirn_ctx *ctx);
 
 #endif

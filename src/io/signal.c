@@ -1,207 +1,150 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals that cancel a context. The handler notes the signal and ends the poll of the poller's thread,
- * which cancels. A signal has pirn's handler from the first context that watches it to the end of the
- * last, or of the runtime, and then the program's again.
+ * Signals: the handler, and whose the action of each signal is. It is pirn's from the first who watches the
+ * signal to the end of the last, or of the runtime, and then the program's again. The handler notes the
+ * signal in `pending` and ends the poll of the poller's thread, which hands it out (watch.c).
+ *
+ * No signal is lost. [N1] A handler counts itself, and then looks whether the signal is still wanted; who
+ * takes the handler away says that it is not, and then waits for handlers, before it looks at what is
+ * pending. A handler that comes too late sends the signal to its own thread again: when it returns, the
+ * action is that of the program, or of the next who watches.
  */
+#include "io/signal.h"
+
 #include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
-#include "ctx/ctx.h"
 #include "io/poller.h"
-
-struct watch {
-    struct watch *next;
-    struct pirn_ctx *ctx;
-    uint64_t signals; /* a bit for each */
-    bool due;         /* one of them has come */
-};
 
 #define SIGNALS 65
 
 static struct {
-    struct lock lock;
-    struct watch *first;
-    uint32_t users[SIGNALS]; /* watches of each */
-    bool ours[SIGNALS];      /* has our handler */
-    struct sigaction before[SIGNALS];
-    at_u64 pending;
-} signals = {.lock = LOCK_INIT(RANK_SIGNALS)};
+    /* under the lock of watch.c */
+    enum signal_action action[SIGNALS];
+    struct sigaction
+        before[SIGNALS]; /* the program's; read by handlers, while the action is ours */
+    /* atomic */
+    at_u64 wanted, pending;
+    at_u32 noting; /* how many handlers are about to note a signal */
+} signals;
 
-static uint64_t bit(int sig)
+/* --- the handler ------------------------------------------------------------------------------------ */
+
+static void raise_again(int sig, siginfo_t *info)
 {
-    return (uint64_t)1 << (sig - 1);
+    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, info)) {
+        raise(sig); /* then it does not say who sent it */
+    }
 }
 
-static void handler(int sig)
+/* It comes of what the thread does, which must not go on as if nothing had been. */
+static bool is_fault(int sig, const siginfo_t *info)
 {
-    at_or(&signals.pending, bit(sig), RELAXED);
-    poller_break();
+    bool may_be = sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL
+                  || sig == SIGTRAP || sig == SIGSYS;
+    return may_be && info->si_code > 0;
 }
 
-bool signals_pending(void)
+static void handle_fault(int sig, siginfo_t *info, void *context)
+{
+    const struct sigaction *before = &signals.before[sig];
+    if (before->sa_handler == SIG_DFL || before->sa_handler == SIG_IGN) {
+        signal(sig, SIG_DFL); /* as the kernel does if a fault is ignored */
+        raise_again(sig, info);
+    } else if (before->sa_flags & SA_SIGINFO) {
+        before->sa_sigaction(sig, info, context);
+    } else {
+        before->sa_handler(sig);
+    }
+}
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    if (is_fault(sig, info)) {
+        handle_fault(sig, info, context);
+        errno = saved;
+        return;
+    }
+    at_add(&signals.noting, 1, RELAXED);
+    at_fence(SEQ_CST); /* [N1] */
+    bool wanted = at_load(&signals.wanted, RELAXED) & signal_bit(sig);
+    if (wanted) {
+        at_or(&signals.pending, signal_bit(sig), RELAXED);
+    }
+    at_add(&signals.noting, (uint32_t)-1, RELEASE); /* [N1] */
+    if (wanted) {
+        poller_break();
+    } else {
+        raise_again(sig, info);
+    }
+    errno = saved;
+}
+
+/* --- actions ------------------------------------------------------------------------------------------ */
+
+bool signal_can_be_caught(int sig)
+{
+    struct sigaction sa;
+    return sig >= 1 && sig < SIGNALS && sig != SIGKILL && sig != SIGSTOP
+           && sigaction(sig, NULL, &sa) == 0; /* some are libc's own */
+}
+
+/* While the handler is ours it is wanted, so that one that comes too late is not sent round for ever. */
+int signal_set_action(int sig, enum signal_action to)
+{
+    enum signal_action from = signals.action[sig];
+    struct sigaction sa = {.sa_handler = SIG_IGN};
+    if (from == to) {
+        return 0;
+    }
+    if (from == SIGNAL_PROGRAMS && preempt_sigaction(sig, NULL, &signals.before[sig])) {
+        return -errno;
+    }
+    if (to == SIGNAL_PROGRAMS) {
+        sa = signals.before[sig];
+    } else if (to == SIGNAL_OURS) {
+        sa.sa_sigaction = handler;
+        sa.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+        sigfillset(&sa.sa_mask);
+        at_or(&signals.wanted, signal_bit(sig), RELAXED);
+    }
+    int err = preempt_sigaction(sig, &sa, NULL) ? -errno : 0;
+    signals.action[sig] = err ? from : to;
+    if (signals.action[sig] != SIGNAL_OURS) {
+        at_and(&signals.wanted, ~signal_bit(sig), RELAXED);
+    }
+    return err;
+}
+
+/* The first error. */
+int signal_set_actions(uint64_t set, enum signal_action to)
+{
+    int err = 0;
+    for (; set; set &= set - 1) {
+        int e = signal_set_action(signal_lowest(set), to);
+        err = err ? err : e;
+    }
+    return err;
+}
+
+/* --- what has come ------------------------------------------------------------------------------------ */
+
+bool signals_noted(void)
 {
     return at_load(&signals.pending, RELAXED);
 }
 
-bool signals_watched(void)
+uint64_t signals_take(void)
 {
-    lock(&signals.lock);
-    bool any = signals.first;
-    unlock(&signals.lock);
-    return any;
+    return at_xchg(&signals.pending, 0, RELAXED);
 }
 
-/* Those who watch now: a context that comes while these are cancelled waits for the next signal. The word
- * is taken under the lock: who is the first to watch a signal clears there what came before. */
-static void mark_due(void)
+void signals_wait_for_handlers(void)
 {
-    lock(&signals.lock);
-    uint64_t pending = at_xchg(&signals.pending, 0, RELAXED);
-    for (struct watch *w = signals.first; w; w = w->next) {
-        w->due |= (w->signals & pending) != 0;
+    at_fence(SEQ_CST); /* [N1] */
+    while (at_load(&signals.noting, ACQUIRE)) {
+        thread_yield();
     }
-    unlock(&signals.lock);
-}
-
-/* One at a time, since to cancel one takes it off the list. */
-static struct pirn_ctx *next_due(void)
-{
-    struct pirn_ctx *ctx = NULL;
-    lock(&signals.lock);
-    for (struct watch *w = signals.first; w && !ctx; w = w->next) {
-        if (w->due && !ctx_err(w->ctx)) {
-            ctx = w->ctx;
-            ctx_ref(ctx);
-        }
-    }
-    unlock(&signals.lock);
-    return ctx;
-}
-
-void signals_deliver(struct visit v)
-{
-    mark_due();
-    for (struct pirn_ctx *ctx; (ctx = next_due());) {
-        ctx_cancel(ctx, v, -ECANCELED, -EINTR);
-        ctx_unref(ctx);
-    }
-}
-
-static void take_locked(int sig)
-{
-    struct sigaction sa = {.sa_handler = handler, .sa_flags = SA_RESTART | SA_ONSTACK};
-    sigfillset(&sa.sa_mask);
-    if (!signals.ours[sig]) {
-        at_and(&signals.pending, ~bit(sig), RELAXED); /* one that came for contexts now gone */
-        sigaction(sig, &sa, &signals.before[sig]);
-        signals.ours[sig] = true;
-    }
-}
-
-static void give_back_locked(int sig)
-{
-    if (signals.ours[sig]) {
-        sigaction(sig, &signals.before[sig], NULL);
-        signals.ours[sig] = false;
-    }
-}
-
-static void for_each_used(void (*fn_locked)(int))
-{
-    lock(&signals.lock);
-    for (int sig = 1; sig < SIGNALS; sig++) {
-        if (signals.users[sig]) {
-            fn_locked(sig);
-        }
-    }
-    unlock(&signals.lock);
-}
-
-void signals_suspend(void)
-{
-    for_each_used(give_back_locked);
-}
-
-void signals_resume(void)
-{
-    for_each_used(take_locked);
-}
-
-static void use_locked(int sig)
-{
-    signals.users[sig]++;
-    take_locked(sig);
-}
-
-static void unuse_locked(int sig)
-{
-    if (--signals.users[sig] == 0) {
-        give_back_locked(sig);
-    }
-}
-
-/* By a context that is cancelled. */
-void signal_unwatch(struct pirn_ctx *ctx)
-{
-    lock(&signals.lock);
-    struct watch **at = &signals.first, *w;
-    while ((w = *at) && w->ctx != ctx) {
-        at = &w->next;
-    }
-    if (w) {
-        *at = w->next;
-        for (int sig = 1; sig < SIGNALS; sig++) {
-            if (w->signals & bit(sig)) {
-                unuse_locked(sig);
-            }
-        }
-    }
-    unlock(&signals.lock);
-    free(w);
-}
-
-static uint64_t set_of(const int *sigs, int n)
-{
-    uint64_t set = 0;
-    for (int i = 0; i < n; i++) {
-        if (sigs[i] < 1 || sigs[i] >= SIGNALS || sigs[i] == SIGKILL || sigs[i] == SIGSTOP) {
-            misuse("context: signal %d can't be caught", sigs[i]);
-        }
-        set |= bit(sigs[i]);
-    }
-    return set;
-}
-
-EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
-{
-    uint64_t set = set_of(sigs, n);
-    struct watch *w = malloc(sizeof *w);
-    if (!w) {
-        fatal("out of memory: cannot watch signals");
-    }
-    struct visit v = visit_begin();
-    if (!visit_can_wait(v)) {
-        visit_end(v);
-        misuse("pirn_ctx_with_signals, and no runtime runs");
-    }
-    int err = poller_start();
-    if (err) {
-        fatal("cannot watch signals: %s", strerrordesc_np(-err));
-    }
-    visit_end(v);
-    pirn_ctx *ctx = pirn_ctx_with_cancel(parent);
-    *w = (struct watch){.ctx = ctx, .signals = set};
-    lock(&signals.lock);
-    w->next = signals.first;
-    signals.first = w;
-    for (int sig = 1; sig < SIGNALS; sig++) {
-        if (set & bit(sig)) {
-            use_locked(sig);
-        }
-    }
-    unlock(&signals.lock);
-    ctx_watches_signals(ctx);
-    return ctx;
 }

@@ -13,8 +13,19 @@
 
 static __thread uint32_t held __attribute__((tls_model("initial-exec")));
 
+bool (*lock_allowed)(void);
+
+/* Of any lock, also one without a rank. */
+NOINLINE void lock_check_allowed(void)
+{
+    if (lock_allowed && !lock_allowed()) {
+        throw("lock: taken outside the runtime, where its owner may be preempted");
+    }
+}
+
 NOINLINE void lockrank_acquire(enum lock_rank rank)
 {
+    lock_check_allowed();
     if (rank == RANK_NONE) {
         return;
     }

@@ -40,13 +40,13 @@ enum lock_rank {
     RANK_NONE,
     RANK_LIFE,    /* starting and stopping the runtime */
     RANK_LATE,    /* foreign calls without a runtime */
+    RANK_SIGNALS, /* who watches signals */
     RANK_SCHED,   /* idle lists, global queue, Ps and Ms */
     RANK_TIMERS,  /* the timers of a P */
     RANK_STACK,   /* the stack allocator of one class */
     RANK_G,       /* slabs and free Gs */
     RANK_LOCAL,   /* keys of goroutine-local values */
     RANK_POLLER,  /* operations on descriptors */
-    RANK_SIGNALS, /* contexts that watch signals */
     RANK_COUNT
 };
 struct lock {
@@ -76,6 +76,13 @@ void lock_must_hold(const struct lock *l); /* checked with PIRN_DEBUG_CHECKS onl
 void fence_heavy(void);
 extern at_u32 fence_light_is_full; /* no membarrier here: the partner must do a full one */
 
+/* lockrank.c */
+extern bool (*lock_allowed)(void); /* PIRN_DEBUG_CHECKS: may this thread take a lock here? */
+void lock_check_allowed(void);
+void lockrank_acquire(enum lock_rank rank);
+void lockrank_release(enum lock_rank rank);
+bool lockrank_holds(enum lock_rank rank);
+
 /*
  * The same mutex in the low bit of a word whose other bits are the caller's:
  * objects of a word or two bring their own lock. Both halves of the pair return
@@ -97,6 +104,9 @@ static inline at_u32 *word_bed(const at_u64 *word)
 /* Returns the word without the lock bits. */
 static inline uint64_t word_lock(at_u64 *word)
 {
+#if PIRN_DEBUG_CHECKS
+    lock_check_allowed();
+#endif
     uint64_t w = at_load(word, RELAXED);
     if (likely(!(w & WORD_LOCKED) && at_cas(word, &w, w | WORD_LOCKED, ACQUIRE, RELAXED))) {
         return w;
@@ -126,13 +136,9 @@ static inline void word_unlock(at_u64 *word, uint64_t value)
 }
 #endif
 
-/* lockrank.c */
-void lockrank_acquire(enum lock_rank rank);
-void lockrank_release(enum lock_rank rank);
-bool lockrank_holds(enum lock_rank rank);
-
 /* thread.c */
 #define THREAD_STACK ((size_t)256 << 10)
+/* name may be NULL: the thread has one already, or gives itself one. */
 int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
                   bool block_signals);
 void thread_stack_bounds(void **lo, size_t *size);

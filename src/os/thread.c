@@ -33,7 +33,7 @@ int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *a
         pthread_sigmask(SIG_SETMASK, &old, NULL);
     }
     pthread_attr_destroy(&attr);
-    if (!err) {
+    if (!err && name) {
         pthread_setname_np(*out, name);
     }
     return -err;

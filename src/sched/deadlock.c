@@ -38,8 +38,9 @@ const char *const wait_reason_names[WAIT_REASONS] = {
 
 static bool all_asleep_locked(void)
 {
-    return at_load(&sched.life, RELAXED) == LIFE_RUNNING && sched.nm > 0 && sched.nmidle == sched.nm
-           && sched.nwant_m == 0 && sched.globq.list.n == 0
+    return !sched.stopped && at_load(&sched.life, RELAXED) == LIFE_RUNNING && sched.nm > 0
+           && sched.nmidle + sched.nmlocked == sched.nm && sched.nwant_m == 0
+           && at_load(&sched.globq.size, RELAXED) == 0
            && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
 }
 

@@ -4,6 +4,7 @@
  * set-uid program; a word that means nothing is reported, not fatal.
  *
  *   guard=auto|madvise|mprotect|none   how stacks are guarded
+ *   preempt=off                        a goroutine that computes keeps its P
  *   move=1                             a goroutine changes its thread at every switch
  *   locks=1                            the same, and one that has waited with a lock of its thread's is
  *                                      reported; with LD_PRELOAD=libpirn-locks.so (preload/locks.c)
@@ -55,10 +56,17 @@ static bool set_locks(struct debug_env *env, const char *value)
     return is_bool(value);
 }
 
+static bool set_preempt(struct debug_env *env, const char *value)
+{
+    env->no_preempt = !strcmp(value, "off");
+    return env->no_preempt || !strcmp(value, "on");
+}
+
 static const struct {
     const char *name;
     bool (*set)(struct debug_env *, const char *);
-} options[] = {{"guard", set_guard}, {"locks", set_locks}, {"move", set_move}};
+} options[] = {
+    {"guard", set_guard}, {"locks", set_locks}, {"move", set_move}, {"preempt", set_preempt}};
 
 static bool set_option(struct debug_env *env, char *word)
 {

@@ -127,7 +127,7 @@ static struct g *spin(struct m *mp)
         for (int i = 0; i < SPIN_PAUSES; i++) {
             at_pause();
         }
-        if (at_load(&mp->stop, RELAXED)) {
+        if (m_told_to_stop(mp)) {
             return NULL;
         }
         if (work_visible()) {
@@ -145,7 +145,7 @@ static struct g *spin(struct m *mp)
 struct g *find_work(struct m *mp)
 {
     for (;;) {
-        if (unlikely(at_load(&mp->stop, RELAXED))) {
+        if (unlikely(m_told_to_stop(mp) || mp->retires)) {
             return NULL;
         }
         struct g *gp = NULL;

@@ -24,6 +24,9 @@ bool foreign_enter(void)
             }
             at_add(&sched.nforeign, (uint32_t)-1, RELAXED); /* it has touched nothing */
         }
+        if (unlikely(life == LIFE_FORKED)) {
+            forked_call();
+        }
         if (life != LIFE_DRAINING) {
             return false;
         }
@@ -67,6 +70,9 @@ void foreign_drain(void)
 
 static bool sleep_until(struct waiter *w, int64_t deadline)
 {
+    if (deadline == PIRN_NEVER) {
+        visit_wait(&w->note);
+    }
     bool woken = note_wait_until(&w->note, deadline);
     if (w->timed) {
         /* A mutant without RELEASE survives: what is freed after it is not touched by this thread. */

@@ -136,7 +136,7 @@ uint64_t g_new_id_slow(struct p *pp)
 struct gextra *g_extra(struct g *gp)
 {
     if (!gp->extra) {
-        gp->extra = calloc(1, sizeof *gp->extra);
+        gp->extra = heap_alloc(sizeof *gp->extra);
     }
     return gp->extra;
 }
@@ -190,8 +190,13 @@ void g_extra_end(struct g *gp)
         g_at_end_run(x->at_end);
     }
     local_end(gp);
-    drop_contexts(x);
     x->name[0] = '\0';
+    x->locked = 0;
+    if (x->ctx || x->own_ctx) {
+        enter_anyway();
+        drop_contexts(x);
+        leave();
+    }
 }
 
 /* Every goroutine that is not idle, newest slab first. Others may run meanwhile. */

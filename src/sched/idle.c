@@ -57,6 +57,54 @@ struct p *pidle_get_locked(void)
     return pp;
 }
 
+/* mp has pp now: a new slice. */
+void p_bind(struct m *mp, struct p *pp)
+{
+    mp->p = pp;
+    at_store(&pp->m, mp, RELEASE); /* [E3] */
+    at_count(&pp->tick, 1);
+    at_store(&pp->slice_over, 0,
+             RELAXED); /* else the ring's turn would never come after a preemption */
+}
+
+/* Before another has it: retake.c would take it from the wrong one. */
+struct p *p_unbind(struct m *mp)
+{
+    struct p *pp = mp->p;
+    mp->p = NULL;
+    at_store(&pp->m, NULL, RELAXED);
+    return pp;
+}
+
+/* The one that it had before, if that is idle. */
+static struct p *pidle_get_this_locked(struct p *pp)
+{
+    struct p **at = &sched.pidle;
+    while (*at && *at != pp) {
+        at = &(*at)->link;
+    }
+    if (!*at) {
+        return NULL;
+    }
+    *at = pp->link;
+    pp->link = sched.pidle;
+    sched.pidle = pp;
+    return pidle_get_locked();
+}
+
+/* For a thread that has a goroutine and no P. One that waits for a thread to be made will do too: who
+ * makes it may be waiting for what this goroutine holds. */
+struct p *p_take_locked(struct p *old)
+{
+    if (sched.stopped) {
+        return NULL;
+    }
+    struct p *pp =
+        old && at_load(&old->status, RELAXED) == P_IDLE ? pidle_get_this_locked(old) : NULL;
+    pp = pp ? pp : pidle_get_locked();
+    return pp ? pp : factory_take_back_locked();
+}
+
 /* mp keeps the time until then, or no more: timers.c. */
 static void keep_until_locked(struct m *mp, int64_t when)
 {
@@ -72,6 +120,7 @@ static void keep_until_locked(struct m *mp, int64_t when)
 static void midle_put_locked(struct m *mp)
 {
     mp->idle = true;
+    mp->idle_since = coarse_now();
     mp->keeps = PIRN_NEVER;
     mp->idle_prev = NULL;
     mp->idle_next = sched.midle;
@@ -82,7 +131,7 @@ static void midle_put_locked(struct m *mp)
     sched.nmidle++;
 }
 
-static void midle_remove_locked(struct m *mp)
+void midle_take_locked(struct m *mp)
 {
     *(mp->idle_prev ? &mp->idle_prev->idle_next : &sched.midle) = mp->idle_next;
     if (mp->idle_next) {
@@ -97,22 +146,102 @@ struct m *midle_get_locked(void)
 {
     struct m *mp = sched.midle;
     if (mp) {
-        midle_remove_locked(mp);
+        midle_take_locked(mp);
     }
     return mp;
 }
 
-/* Gives pp (and gp to run first) to a sleeping M, whose note the caller posts after unlock, or
- * asks the factory for a new one and returns NULL. */
-static struct m *give_locked(struct p *pp, struct g *gp, bool spinning)
+static struct m *set_heir_locked(struct m *mp, struct p *pp, struct g *gp)
+{
+    if (mp->locked_waits) {
+        mp->locked_waits = false;
+        sched.nmlocked--;
+    }
+    mp->nextp = pp;
+    mp->nextp_g = gp;
+    return mp;
+}
+
+/*
+ * Who gets pp, and runs gp first if that is not NULL: the thread to which gp is bound; one that sleeps; or
+ * one whose goroutine waits for a P. (That must be: if all threads are taken, and the one that would
+ * make another waits for malloc's lock, then the owner of that lock may be such a goroutine.) The caller
+ * posts its note after unlock. NULL: there is none.
+ */
+struct m *p_heir_locked(struct p *pp, struct g *gp)
+{
+    struct m *mp;
+    if (gp && gp->flags & G_BOUND) {
+        return set_heir_locked(gp->run.m, pp, gp);
+    }
+    if ((mp = midle_get_locked())) {
+        return set_heir_locked(mp, pp, gp);
+    }
+    struct g *bound = globq_get_bound_locked(&sched.globq);
+    if (!bound) {
+        return NULL;
+    }
+    if (gp) {
+        globq_put_locked(&sched.globq, gp);
+    }
+    return set_heir_locked(bound->run.m, pp, bound);
+}
+
+/* The same, but a new thread is made for it if there is none. */
+struct m *p_pass_on_locked(struct p *pp, struct g *gp)
+{
+    struct m *mp = p_heir_locked(pp, gp);
+    if (!mp) {
+        factory_want_locked(pp, gp, false);
+    }
+    return mp;
+}
+
+/* mp gives up its P: to somebody, if there is work for it. Then p_let_go_end, without the lock. */
+struct m *p_let_go_locked(struct m *mp, struct g *gp)
+{
+    struct p *pp = p_unbind(mp);
+    if (gp || p_has_work(pp) || at_load(&pp->retire, RELAXED)) {
+        return p_pass_on_locked(pp, gp);
+    }
+    pidle_put_locked(pp);
+    return NULL;
+}
+
+void p_let_go_end(struct m *heir)
+{
+    if (heir) {
+        note_post(&heir->park);
+        return;
+    }
+    wake_all(); /* as one that goes to sleep: [W2] [T2] */
+}
+
+/* Rule R4: what would run here if the goroutine that has the P let go. */
+bool p_has_work(struct p *pp)
+{
+    if (!runq_empty(&pp->runq) || at_load(&sched.globq.size, RELAXED)
+        || at_load(&pp->timers_due, RELAXED)) {
+        return true;
+    }
+    int64_t next = (int64_t)at_load(&pp->timers.next, RELAXED);
+    return next != PIRN_NEVER && next <= now_ns();
+}
+
+/* Gives pp to a sleeping M, whose note the caller posts after unlock, or asks the factory for a new one
+ * and returns NULL. */
+static struct m *give_locked(struct p *pp)
 {
     struct m *mp = midle_get_locked();
+    struct g *bound;
     if (mp) {
-        mp->nextp = pp;
-        mp->nextg = gp;
-        mp->spinning = spinning;
+        set_heir_locked(mp, pp, NULL);
+        mp->spinning = true;
+    } else if ((bound = globq_get_bound_locked(&sched.globq))) {
+        at_store(&sched.nspinning, 0, RELAXED); /* under the lock, as in wake_one */
+        mp = set_heir_locked(bound->run.m, pp, bound);
     } else {
-        factory_want_locked(pp, gp, spinning);
+        factory_want_locked(pp, NULL, true);
     }
     return mp;
 }
@@ -128,10 +257,12 @@ COLD void wake_one(struct p *pp)
     }
     struct m *mp = NULL;
     lock(&sched.lock);
-    bool can = sched.midle || sched.no_threads_until == 0 || now_ns() >= sched.no_threads_until;
+    bool can =
+        !sched.stopped
+        && (sched.midle || sched.no_threads_until == 0 || now_ns() >= sched.no_threads_until);
     struct p *idle = can ? pidle_get_locked() : NULL;
     if (idle) {
-        mp = give_locked(idle, NULL, true);
+        mp = give_locked(idle);
     } else {
         /* Under the lock: whoever makes a P idle after this has not seen the 1, nor has any
          * submitter that sees that P. */
@@ -146,6 +277,16 @@ COLD void wake_one(struct p *pp)
     }
     if (mp) {
         note_post(&mp->park);
+    }
+}
+
+/* Ps have become idle, and no thread of theirs goes to sleep, and looks again. */
+void wake_all(void)
+{
+    at_fence(SEQ_CST); /* [W2] [T2] */
+    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
+        && (work_visible() || timers_unkept())) {
+        wake_one(NULL);
     }
 }
 
@@ -203,9 +344,9 @@ static bool come_back(struct m *mp)
 {
     bool back = false;
     lock(&sched.lock);
-    if (mp->idle && sched.pidle) {
-        midle_remove_locked(mp);
-        mp->p = pidle_get_locked();
+    if (mp->idle && sched.pidle && !sched.stopped) {
+        midle_take_locked(mp);
+        p_bind(mp, pidle_get_locked());
         back = true;
     } else if (mp->idle) {
         keep_until_locked(mp, PIRN_NEVER); /* all Ps run, and look themselves */
@@ -225,12 +366,26 @@ static int64_t keep_time(struct m *mp)
         return PIRN_NEVER;
     }
     lock(&sched.lock);
-    if (mp->idle && sched.pidle && when < (int64_t)at_load(&sched.keeper_until, RELAXED)) {
+    if (mp->idle && sched.pidle && !sched.stopped
+        && when < (int64_t)at_load(&sched.keeper_until, RELAXED)) {
         keep_until_locked(mp, when);
     }
     when = mp->keeps;
     unlock(&sched.lock);
     return when;
+}
+
+/* After the note: what was given with it. No P: told to stop, or to end. */
+static void take_given(struct m *mp)
+{
+    note_clear(&mp->park);
+    struct p *pp = mp->nextp;
+    mp->nextg = mp->nextp_g;
+    mp->nextp = NULL;
+    mp->nextp_g = NULL;
+    if (pp) {
+        p_bind(mp, pp);
+    }
 }
 
 /* Until it is given a P, or, as the keeper of the time, takes one. */
@@ -242,9 +397,7 @@ static void sleep_until_given(struct m *mp)
         }
         at_fence(SEQ_CST); /* [T2]; a mutant that survives: sched.lock was taken just before */
     }
-    note_clear(&mp->park);
-    mp->p = mp->nextp; /* NULL: told to stop */
-    mp->nextp = NULL;
+    take_given(mp);
 }
 
 /* Gives up the P, if it has one, and sleeps until it is given one. On g0. */
@@ -252,14 +405,13 @@ void m_idle(struct m *mp)
 {
     struct p *pp = mp->p;
     lock(&sched.lock);
-    if (at_load(&mp->stop, RELAXED)
-        || (pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))) {
+    if (m_told_to_stop(mp)
+        || (pp && (at_load(&sched.globq.size, RELAXED) || at_load(&pp->retire, RELAXED)))) {
         unlock(&sched.lock);
         return;
     }
     if (pp) {
-        mp->p = NULL;
-        pidle_put_locked(pp);
+        pidle_put_locked(p_unbind(mp));
     }
     bool spinning = mp->spinning; /* once on the list, it belongs to the waker */
     mp->spinning = false;
@@ -284,18 +436,62 @@ void m_idle(struct m *mp)
 /* Passes the P, with gp to run first, to another M, and sleeps. On g0. */
 void m_hand_off(struct m *mp, struct g *gp)
 {
-    struct p *pp = mp->p;
     lock(&sched.lock);
-    if (at_load(&mp->stop, RELAXED)) {
+    if (m_told_to_stop(mp)) {
         unlock(&sched.lock);
         return;
     }
-    struct m *heir = give_locked(pp, gp, false);
-    mp->p = NULL;
+    struct m *heir = p_pass_on_locked(p_unbind(mp), gp);
     midle_put_locked(mp);
     unlock(&sched.lock);
     if (heir) {
         note_post(&heir->park);
     }
     sleep_until_given(mp);
+}
+
+/* --- locked threads: lockthread.c ----------------------------------------------------------------- */
+
+static void check_deadlock_locked(void)
+{
+    if (at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED)) {
+        deadlock_check_locked(0);
+    }
+}
+
+/* Its goroutine has parked: the P goes to others until it is that one's turn again. On g0. */
+void m_wait_locked(struct m *mp)
+{
+    struct m *heir = NULL;
+    lock(&sched.lock);
+    if (m_told_to_stop(mp)) {
+        unlock(&sched.lock);
+        return;
+    }
+    struct g *gp = mp->nextg;
+    mp->nextg = NULL;
+    if (mp->p) {
+        heir = p_let_go_locked(mp, gp);
+    }
+    /* It may have been given a P already, by one who got to the goroutine before this thread got here. */
+    if (!mp->nextp) {
+        mp->locked_waits = true;
+        sched.nmlocked++;
+        check_deadlock_locked();
+    }
+    unlock(&sched.lock);
+    p_let_go_end(heir);
+    note_wait(&mp->park);
+    take_given(mp);
+}
+
+/* Its goroutine has ended. The thread may be in any state, and ends too. */
+void m_end_locked(struct m *mp)
+{
+    lock(&sched.lock);
+    struct g *gp = mp->nextg;
+    mp->nextg = NULL;
+    struct m *heir = mp->p ? p_let_go_locked(mp, gp) : NULL;
+    unlock(&sched.lock);
+    p_let_go_end(heir);
 }

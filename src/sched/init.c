@@ -36,7 +36,9 @@ const char *g_status_name(uint32_t status)
 static int check_config(pirn_config *c)
 {
     if (c->procs < 0 || c->procs > PROCS_MAX || c->max_threads < 0 || c->time_slice < 0
-        || c->stop_grace < 0 || (c->flags & ~(uint64_t)PIRN_F_DEADLOCK)) {
+        || c->stop_grace < 0
+        || (c->flags & ~(uint64_t)(PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_NO_PREEMPT))
+        || c->preempt_signal < 0 || c->preempt_signal > 64) {
         return -EINVAL;
     }
     c->max_threads = c->max_threads ? c->max_threads : 10000;
@@ -53,6 +55,8 @@ static void call_on_fatal(const char *message)
     struct m *mp = getm();
     if (mp && !mp->curg) {
         m_become_foreign();
+    } else if (mp) {
+        at_store(&mp->where, M_USER, RELAXED); /* it may call what it likes */
     }
     sched.config.on_fatal(message);
 }
@@ -63,13 +67,20 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.era++;
     sched.class = stack_class(config->stack_size);
     sched.move = env->move;
+    sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);
     sched.locks_held_by = env->locks_held_by;
-    sched.globq.list = (struct glist){0};
-    at_store(&sched.globq.size, 0, RELAXED);
+    sched.globq = (struct globq){0};
     sched.pidle = NULL;
     sched.midle = NULL;
     sched.want_m = NULL;
-    sched.nwant_m = sched.nmidle = sched.nm = 0;
+    sched.nwant_m = sched.nmidle = sched.nmlocked = sched.nm = sched.want_spare = 0;
+    sched.nborn = 0;
+    sched.next_m_id = 0;
+    sched.mdead = NULL;
+    sched.stopped = false;
+    sched.procs_later = 0;
+    at_store(&sched.retaken, 0, RELAXED);
+    at_store(&sched.starved, 0, RELAXED);
     sched.deadlock_pending = false;
     sched.no_threads_until = 0;
     at_store(&sched.npidle, 0, RELAXED);
@@ -92,22 +103,35 @@ static int start_threads(int procs)
     if (at_load(&sched.nprocs, RELAXED) == 0) {
         return -ENOMEM;
     }
-    int err = sysmon_start();
+    int err = poller_restart();
+    err = err ? err : preempt_start();
     if (err) {
+        return err;
+    }
+    sigstack_start();
+    quit_start();
+    err = sysmon_start();
+    if (err) {
+        quit_stop();
+        preempt_stop();
         return err;
     }
     err = factory_start();
     if (err) {
         sysmon_stop();
+        quit_stop();
+        preempt_stop();
         return err;
     }
     lock(&sched.lock);
     struct p *pp = pidle_get_locked();
     unlock(&sched.lock);
-    err = m_start(pp, NULL, false); /* one thread at least; the others come when there is work */
+    err = m_start(pp, false); /* one thread at least; the others come when there is work */
     if (err) {
         factory_stop();
         sysmon_stop();
+        quit_stop();
+        preempt_stop();
     }
     return err;
 }
@@ -127,6 +151,7 @@ static int start_locked(const pirn_config *given)
     stack_init(env.guard);
     err = start_threads(procs ? procs : cpu_count());
     if (err) {
+        poller_stop();
         p_fini(false);
         g_fini(false);
         stack_fini(false);
@@ -167,10 +192,13 @@ static void stop_locked(void)
 {
     bool left_behind;
     at_store(&sched.life, LIFE_STOPPING, RELAXED);
+    m_tell_all_to_stop();
     factory_stop();
+    sysmon_stop(); /* it looks at Ms */
     m_fini(sched.config.stop_grace, &left_behind);
-    sysmon_stop();
-    poller_stop();
+    poller_stop(); /* signals.c knows of preempt.c's handler */
+    preempt_stop();
+    quit_stop(); /* after the signals that contexts and channels had taken */
     foreign_late_begin();
     g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
@@ -199,6 +227,9 @@ static void drop_start(void)
 static int take_start(const pirn_config *config, bool *first)
 {
     int err = 0;
+    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
+        forked_call();
+    }
     lock(&life_lock);
     *first = nstarts == 0;
     if (*first) {
@@ -264,10 +295,13 @@ EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(v
     if (err || !fn) {
         return err ? err : -EINVAL;
     }
+    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
+        forked_call();
+    }
     if (getm()) {
         return -EBUSY;
     }
-    known.flags |= PIRN_F_DEADLOCK;
+    known.flags |= PIRN_F_DEADLOCK | PIRN_F_SIGQUIT;
     err = take_start(&known, &first);
     if (err) {
         return err;
@@ -278,7 +312,11 @@ EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(v
     pirn_wg_add(&wg, 1);
     err = spawn(NULL, &start, first ? G_SIMPLE | G_MAIN : G_SIMPLE, "main\0pirn_run", &wg);
     if (!err) {
+        if (first) {
+            visits_allow();
+        }
         pirn_wg_wait(&wg);
+        visits_end();
     }
     drop_start();
     return err ? err : call.result;
@@ -309,13 +347,13 @@ EXPORT pirn_ns pirn_deadline(pirn_ns ns)
 
 EXPORT uint64_t pirn_id(void)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     return mp ? mp->curg->id : 0;
 }
 
 EXPORT int pirn_num_goroutines(void)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     if (!mp && !foreign_enter()) {
         return 0;
     }
@@ -328,7 +366,7 @@ EXPORT int pirn_num_goroutines(void)
 
 EXPORT void pirn_set_name(const char *format, ...)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     struct gextra *x = mp ? g_extra(mp->curg) : NULL;
     if (x) { /* outside a goroutine, or without memory, there is no name: it is for people only */
         va_list ap;

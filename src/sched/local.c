@@ -17,6 +17,7 @@ static void (*dtors[KEYS_MAX])(void *);
 
 EXPORT int pirn_local_new(pirn_local_key *key, void (*dtor)(void *))
 {
+    enter();
     lock(&local_lock);
     uint32_t n = at_load(&nkeys, RELAXED);
     if (n < KEYS_MAX) {
@@ -25,12 +26,13 @@ EXPORT int pirn_local_new(pirn_local_key *key, void (*dtor)(void *))
         *key = n;
     }
     unlock(&local_lock);
+    leave();
     return n < KEYS_MAX ? 0 : -EAGAIN;
 }
 
 EXPORT void *pirn_local_get(pirn_local_key key)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     if (!mp) {
         misuse("pirn_local_get outside a goroutine");
     }
@@ -40,7 +42,7 @@ EXPORT void *pirn_local_get(pirn_local_key key)
 
 EXPORT int pirn_local_set(pirn_local_key key, void *value)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     if (!mp) {
         misuse("pirn_local_set outside a goroutine");
     }

@@ -4,6 +4,7 @@
  * with the runtime.
  */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "sched/switch.h"
 
@@ -26,79 +27,154 @@ void m_become_foreign(void)
 /* The thread was told to stop. From a goroutine that will never go on. */
 void m_leave_for_good(struct m *mp)
 {
+    at_store(&mp->where, M_RUNTIME, RELAXED);
     mp->commit = NULL;
     mp->nextg = NULL;
     mp->left = mp->curg;
+    if (mp->brings) {
+        heap_free(mp->brings);
+    }
     switch_to(mp, mp->curg, &mp->g0);
     throw("m: a goroutine of a stopped runtime was resumed");
 }
 
-static void *m_thread(void *arg)
+/* The last words. Ended before the runtime, it is joined by the factory, and its M is used again. */
+static void say_ended(struct m *mp)
 {
-    struct m *mp = arg;
+    lock(&sched.lock);
+    mp->ended = true;
+    if (mp->abandoned) {
+        /* nobody waits for it */
+    } else if (m_told_to_stop(mp)) {
+        at_count(&sched.nm_gone, 1);
+        futex_wake(&sched.nm_gone, 1);
+    } else {
+        sched.nm--;
+        factory_join_locked(mp);
+        deadlock_check_locked(0); /* all others may sleep since before this */
+    }
+    unlock(&sched.lock);
+}
+
+/* This thread is an M until it has nothing to do any more. All signals are blocked, before and after. */
+void m_be(struct m *mp)
+{
     void *lo;
     size_t size;
     tls_m = mp;
-    pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
-    thread_stack_bounds(&lo, &size);
+    at_store(&mp->tid, gettid(), RELAXED);
+    mp->visits ? visits_bounds(&lo, &size) : thread_stack_bounds(&lo, &size);
     tool_thread_begin(&mp->g0.tool, lo, size);
     void *altstack = thread_altstack_begin();
-    m_run(mp);
-    thread_altstack_end(altstack);
-    tls_m = NULL;
-    lock(&sched.lock);
-    mp->ended = true;
-    if (!mp->abandoned) {
-        at_count(&sched.nm_gone, 1);
-        futex_wake(&sched.nm_gone, 1);
+    preempt_thread_begin(mp);
+    pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
+    if (mp->born) {
+        factory_born(mp);
     }
-    unlock(&sched.lock);
+    m_run(mp);
+    preempt_thread_end(mp);
+    thread_altstack_end(altstack);
+    free_garbage(mp);
+    tls_m = NULL;
+}
+
+static void *m_thread(void *arg)
+{
+    char name[16];
+    fmt(name, sizeof name, "pirn-m%d", ((struct m *)arg)->id);
+    pthread_setname_np(pthread_self(), name); /* by itself: a goroutine may give it another */
+    m_be(arg);
+    say_ended(arg);
     return NULL;
 }
 
-/* Makes an M that runs pp, and gp first. By the factory, or before any M runs. */
-int m_start(struct p *pp, struct g *gp, bool spinning)
+/* One whose thread has ended, or a new one. */
+static struct m *m_alloc(void)
 {
-    char name[16];
-    struct m *mp =
-        aligned_alloc(CACHE_LINE, (sizeof *mp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    struct m *mp;
+    lock(&sched.lock);
+    for (mp = sched.allm; mp && !mp->joined; mp = mp->all) {
+    }
+    if (mp) {
+        mp->joined = false;
+    }
+    unlock(&sched.lock);
+    if (!mp) {
+        mp = aligned_alloc(CACHE_LINE, (sizeof *mp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+        if (mp) {
+            memset(mp, 0, sizeof *mp);
+        }
+    }
+    return mp;
+}
+
+/* What is left of the thread before is its place in the list. Sysmon may still look at the words before this. */
+#define M_LOOKED_AT offsetof(struct m, curg)
+
+void m_init(struct m *mp)
+{
+    struct m *all = mp->all;
+    bool listed = mp->listed;
+    memset((char *)mp + M_LOOKED_AT, 0, sizeof *mp - M_LOOKED_AT);
+    mp->g0 = (struct g){0};
+    mp->all = all;
+    mp->listed = listed;
+    at_store(&mp->g0.status, G_RUNNING, RELAXED);
+    at_store(&mp->where, M_RUNTIME, RELAXED);
+    at_store(&mp->attention, 0, RELAXED);
+}
+
+/* Makes an M that runs pp, or sleeps. By the factory, or before any M runs. */
+int m_start(struct p *pp, bool born)
+{
+    struct m *mp = m_alloc();
     if (!mp) {
         return -ENOMEM;
     }
-    *mp = (struct m){.p = pp, .nextg = gp, .spinning = spinning};
-    at_store(&mp->g0.status, G_RUNNING, RELAXED);
     lock(&sched.lock);
     if ((int)sched.nm >= sched.config.max_threads) {
         unlock(&sched.lock);
         say("pirn: program exceeds %d-thread limit\n", sched.config.max_threads);
         fatal("thread exhaustion");
     }
-    mp->id = (int)sched.nm++;
-    mp->all = sched.allm;
-    sched.allm = mp;
+    m_init(mp);
+    mp->born = born;
+    mp->id = sched.next_m_id++;
+    sched.nm++;
+    if (!mp->listed) {
+        mp->listed = true;
+        mp->all = sched.allm;
+        sched.allm = mp;
+    }
     unlock(&sched.lock);
+    if (pp) {
+        p_bind(mp, pp);
+    }
     rand_seed(&mp->rand, (uint64_t)now_ns() + (uint64_t)mp->id);
-    fmt(name, sizeof name, "pirn-m%d", mp->id);
-    /* All Ms are made by one thread at a time, so this one is still the head of the list. */
-    int err = thread_create(&mp->thread, name, m_thread, mp, true);
+    int err = thread_create(&mp->thread, NULL, m_thread, mp, true);
     if (err) {
+        if (pp) {
+            p_unbind(mp);
+        }
         lock(&sched.lock);
-        sched.allm = mp->all;
         sched.nm--;
+        mp->ended = mp->joined = true; /* for the next */
         unlock(&sched.lock);
-        free(mp);
     }
     return err;
 }
 
-static void tell_all_to_stop(void)
+/* Again after the factory has ended: there may be new ones. */
+void m_tell_all_to_stop(void)
 {
     lock(&sched.lock);
     for (struct m *mp = sched.allm; mp; mp = mp->all) {
-        at_store(&mp->stop, 1, RELAXED);
+        at_or(&mp->attention, M_STOP, RELAXED);
     }
-    for (struct m *mp; (mp = midle_get_locked());) {
-        mp->nextp = NULL;
+    while (midle_get_locked()) {
+    }
+    /* Whoever sleeps, for whatever: without a P it goes on to its next entry, or ends. */
+    for (struct m *mp = sched.allm; mp; mp = mp->all) {
         note_post(&mp->park);
     }
     unlock(&sched.lock);
@@ -108,7 +184,7 @@ static void tell_all_to_stop(void)
 __attribute__((no_sanitize("thread"))) static NOINLINE bool some_on_g0(void)
 {
     for (struct m *mp = sched.allm; mp; mp = mp->all) {
-        if (!mp->ended && !mp->curg) {
+        if (!mp->ended && (!mp->curg || at_load(&mp->where, RELAXED) == M_RUNTIME)) {
             return true;
         }
     }
@@ -152,12 +228,20 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void report_left_behind(s
 void m_fini(int64_t grace, bool *left_behind)
 {
     *left_behind = false;
-    tell_all_to_stop();
+    m_tell_all_to_stop();
     wait_for_end(grace);
     for (struct m *mp = sched.allm, *next; mp; mp = next) {
         next = mp->all;
+        if (mp->joined) {
+            free(mp);
+            continue;
+        }
         lock(&sched.lock);
         mp->abandoned = !mp->ended;
+        if (mp->abandoned) {
+            preempt_timer_end_locked(mp); /* else it would signal for ever */
+            at_or(&mp->attention, M_LOST, RELAXED);
+        }
         unlock(&sched.lock);
         if (mp->abandoned) {
             *left_behind = true;

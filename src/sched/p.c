@@ -12,14 +12,10 @@
  */
 #include "sched/sched.h"
 
-#include <stdlib.h>
-
 static struct p *p_new(uint32_t id)
 {
-    struct p *pp =
-        aligned_alloc(CACHE_LINE, (sizeof *pp + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+    struct p *pp = mem_map(sizeof *pp); /* not from the heap: a lock is held */
     if (pp) {
-        memset(pp, 0, sizeof *pp);
         pp->id = (int)id;
         at_store(&pp->status, P_RETIRED, RELAXED);
         timers_init(&pp->timers);
@@ -49,8 +45,10 @@ static void grow_locked(uint32_t n)
         if (at_load(&sched.nprocs, RELAXED) >= n) {
             return;
         }
-        if (at_load(&pp->retire, RELAXED)) {
-            at_store(&pp->retire, 0, RELAXED); /* its M has not come to it yet */
+        uint32_t retire = at_load(&pp->retire, RELAXED);
+        if (retire & P_RETIRE_PROCS) {
+            /* its M has not come to it yet */
+            at_store(&pp->retire, retire & ~(uint32_t)P_RETIRE_PROCS, RELAXED);
             at_count(&sched.nprocs, 1);
         } else if (at_load(&pp->status, RELAXED) == P_RETIRED) {
             at_count(&sched.nprocs, 1);
@@ -91,9 +89,10 @@ static void shrink_locked(uint32_t n, struct p *mine)
         if (at_load(&sched.nprocs, RELAXED) == n) {
             return;
         }
-        if (pp != mine && at_load(&pp->status, RELAXED) == P_RUNNING
-            && !at_load(&pp->retire, RELAXED)) {
-            at_store(&pp->retire, 1, RELAXED);
+        uint32_t status = at_load(&pp->status, RELAXED), retire = at_load(&pp->retire, RELAXED);
+        if (pp != mine && (status == P_RUNNING || status == P_STOPPED)
+            && !(retire & P_RETIRE_PROCS)) {
+            at_store(&pp->retire, retire | P_RETIRE_PROCS, RELAXED);
             at_count(&sched.nprocs, (uint32_t)-1);
         }
     }
@@ -111,7 +110,9 @@ int p_resize(int n, struct p *mine, bool follow)
     } else if (!at_load(&sched.follow_cpus, RELAXED)) {
         want = before;
     }
-    if (want > before && room) {
+    if (sched.stopped) {
+        sched.procs_later = room || want < before ? want : 0;
+    } else if (want > before && room) {
         grow_locked(want);
     } else if (want < before) {
         shrink_locked(want, mine);
@@ -121,6 +122,19 @@ int p_resize(int n, struct p *mine, bool follow)
         wake_for(NULL); /* new Ps take part in what is there */
     }
     return (int)before;
+}
+
+/* The world is started: what was asked for meanwhile. */
+void p_resize_put_off_locked(void)
+{
+    struct m *mp = getm();
+    uint32_t n = sched.procs_later;
+    sched.procs_later = 0;
+    if (n > at_load(&sched.nprocs, RELAXED)) {
+        grow_locked(n);
+    } else if (n) {
+        shrink_locked(n, mp ? mp->p : NULL);
+    }
 }
 
 /* A P that found no M. */
@@ -134,7 +148,18 @@ void p_put_back_locked(struct p *pp)
     }
 }
 
-/* The M gives up its P, which is one too many, unless that has been taken back. On g0. */
+/* The M gives up its P, which is one too many, or the world stops. */
+void p_give_up_locked(struct m *mp)
+{
+    struct p *pp = p_unbind(mp);
+    if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {
+        p_stopped_locked(pp);
+    } else {
+        retire_locked(pp);
+    }
+}
+
+/* The same on g0, unless that has been taken back. */
 void p_retire_g0(struct m *mp)
 {
     struct p *pp = mp->p;
@@ -143,8 +168,7 @@ void p_retire_g0(struct m *mp)
         unlock(&sched.lock);
         return;
     }
-    mp->p = NULL;
-    retire_locked(pp);
+    p_give_up_locked(mp);
     unlock(&sched.lock);
     /* Without it (a mutant that survives) this M would find the work itself, in m_idle. */
     wake_for(NULL);
@@ -155,7 +179,7 @@ void p_fini(bool keep)
 {
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
         if (!keep) {
-            free(at_load(&sched.allp[i], RELAXED));
+            mem_unmap(at_load(&sched.allp[i], RELAXED), sizeof(struct p));
         }
         at_store(&sched.allp[i], NULL, RELAXED);
     }
@@ -172,8 +196,6 @@ EXPORT int pirn_procs(int n)
     if (n > 0) {
         before = p_resize(n < PROCS_MAX ? n : PROCS_MAX, mp ? mp->p : NULL, false);
     }
-    if (!mp) {
-        foreign_leave();
-    }
+    mp ? leave() : foreign_leave();
     return before;
 }

@@ -73,15 +73,24 @@ static inline struct visit visit_begin(void)
     return visit_of(enter(), false);
 }
 
-/* Goes on with a call that has waited in between: it may owe others something, and is not stopped. */
+/* Goes on with a call that has waited in between: it may owe others something, and is not stopped. A
+ * goroutine has not left since. */
 static inline struct visit visit_again(void)
 {
     return visit_of(getm(), true);
 }
 
+/* The same for one that has left in between. */
+static inline struct visit visit_owing(void)
+{
+    return visit_of(enter_anyway(), true);
+}
+
 static inline void visit_end(struct visit v)
 {
-    if (unlikely(!v.mp)) {
+    if (likely(v.mp)) {
+        leave();
+    } else {
         v.entered ? foreign_leave() : foreign_late_end();
     }
 }
@@ -93,7 +102,7 @@ static inline bool visit_can_wait(struct visit v)
 }
 COLD _Noreturn void visit_cant_wait(const char *call); /* park.c */
 
-/* Waits, and ends the visit. */
+/* Waits. For a thread that ends the visit; a goroutine is inside until visit_waited_end(). */
 ALWAYS_INLINE void visit_park(struct visit v, struct waiter *w, commit_fn *commit, void *arg,
                               enum wait_reason reason)
 {
@@ -101,6 +110,13 @@ ALWAYS_INLINE void visit_park(struct visit v, struct waiter *w, commit_fn *commi
         park(commit, arg, reason);
     } else {
         foreign_park(w, v.entered, commit, arg, PIRN_NEVER);
+    }
+}
+
+static inline void visit_waited_end(struct visit v)
+{
+    if (likely(v.mp)) {
+        leave();
     }
 }
 

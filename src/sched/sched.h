@@ -21,6 +21,7 @@
 
 #include <pirn.h>
 #include <signal.h>
+#include <time.h>
 
 #include "arch/arch.h"
 #include "base/atomic.h"
@@ -79,6 +80,7 @@ enum g_flags {
     G_MAIN = 16,     /* goroutine 1 */
     G_SITE_PC = 32,  /* site is a return address, not a text */
     G_DROPPED = 64,  /* the runtime ends, and it was stopped at its entry into pirn */
+    G_BOUND = 128,   /* runs on run.m only: it was stopped in the midst of its code, or is locked */
 };
 
 /* Before the first run: what to call. At most 6 arguments in all: integer registers are
@@ -105,7 +107,7 @@ struct grun {
         int64_t wait_since; /* coarse clock at the last park */
         int64_t result;     /* at the end, in a group */
     };
-    struct m *last_m; /* PIRN_DEBUG=move */
+    struct m *m; /* G_BOUND: where it must run. PIRN_DEBUG=move: where it ran last */
 };
 
 /* What is to be done when a goroutine ends, also inside pirn_exit: in the frame of who asks for it. */
@@ -124,6 +126,7 @@ struct gextra { /* what few goroutines have; made on demand, kept with the G */
     void **locals;
     uint32_t nlocals;
     uint64_t fp_modes; /* G_FP_MODES: while away */
+    uint32_t locked;   /* pirn_lock_thread less pirn_unlock_thread */
 };
 
 struct g {
@@ -159,8 +162,11 @@ _Static_assert(sizeof(struct g) == 128, "a G is two cache lines");
 /* globq.c: under sched.lock, but its size may be read at any time. */
 struct globq {
     struct glist list;
-    at_u32 size;
+    struct glist bound; /* those that are put one by one and run on one thread only */
+    bool bound_next;    /* whose turn it is */
+    at_u32 size;        /* of both */
 };
+struct g *globq_get_bound_locked(struct globq *q); /* NULL: none */
 void globq_put_locked(struct globq *q, struct g *gp);
 void globq_put_list_locked(struct globq *q, struct glist *l);
 /* One to run; up to max more go into the ring. */
@@ -190,10 +196,12 @@ struct stack_cache { /* owner only */
 
 /* --- P ----------------------------------------------------------------------------------------- */
 
-enum p_status { P_IDLE, P_RUNNING, P_RETIRED };
+/* p.retire, bits: why a P is to be given up at the next chance. */
+enum p_retire { P_RETIRE_PROCS = 1, P_RETIRE_WORLD = 2 };
+enum p_status { P_IDLE, P_RUNNING, P_RETIRED, P_STOPPED };
 
 struct p_counts { /* written by the owner, read by anybody */
-    at_u64 spawned, ended, switches, steals, stolen, wakes;
+    at_u64 spawned, ended, switches, steals, stolen, wakes, preempted;
 };
 
 struct p {
@@ -212,13 +220,23 @@ struct p {
     at_u32 status;
     at_u32 tick;       /* ++ at every switch that starts a slice */
     at_u32 slice_over; /* sysmon: this slice has lasted too long */
-    at_u32 retire;     /* pirn_procs: give this P up at the next chance */
+    at_u32 retire;     /* enum p_retire */
+    AT(struct m *) m;  /* who has it; changed with the M's p */
     at_u32 timers_due; /* sysmon: look at the timers of all Ps at the next chance */
     struct p_counts counts;
     /* sysmon only */
     uint32_t seen_tick;
     uint64_t seen_switches;
     int64_t seen_since;
+    struct blocked_look { /* retake.c: its thread was seen to block */
+        struct m *m;
+        uint32_t tick, nblocking;
+        int64_t since;
+    } seen_blocked;
+    struct starved_look { /* sysmon.c: work waited here */
+        uint32_t head;
+        int64_t since;
+    } seen_starved;
 
     struct timers timers;
     struct runq runq;
@@ -227,29 +245,70 @@ struct p {
 
 /* --- M ----------------------------------------------------------------------------------------- */
 
+/* Where its thread is: entry.c. Written by the thread itself, but for ANNOUNCED to TAKEN. */
+enum m_where {
+    M_USER,      /* in a goroutine's own code */
+    M_RUNTIME,   /* in pirn */
+    M_ANNOUNCED, /* between pirn_blocking_begin and _end, and has its P */
+    M_TAKEN,     /* the same without: another took it */
+};
+
+/* What the thread is to look at when it enters or leaves the runtime. */
+enum m_attention {
+    M_STOP = 1,     /* the runtime ends: leave at the next entry */
+    M_ASKED = 2,    /* somebody is about to take its P, since it seems to block */
+    M_LOST = 4,     /* that was done */
+    M_PREEMPT = 8,  /* it was in the runtime when its slice was over */
+    M_GARBAGE = 16, /* m.garbage is to be freed outside */
+    M_FORKED = 32,  /* this is the child of a fork */
+};
+
 struct m {
-    struct g g0; /* the thread's own stack; first, so that it is aligned */
+    struct g g0;      /* the thread's own stack; first, so that it is aligned */
+    at_u32 where;     /* enum m_where */
+    at_u32 attention; /* enum m_attention, bits */
+    at_u32 nblocking; /* ++ at each pirn_blocking_begin */
+    AT(int) tid;
+    AT(bool) has_timer;
+    at_u32 signalled; /* by a signal that can't say that it is ours */
     /* owner only */
     struct g *curg; /* NULL on g0 */
     struct p *p;
+    void *garbage;     /* to be freed when it is out of the runtime */
+    void *brings;      /* memory with which it enters: to be freed if it is stopped there */
+    struct g *lockedg; /* runs this one only */
+    bool ends;         /* after a goroutine that ended locked to it */
+    bool retires;      /* set with the note: it has slept for long enough */
+    bool visits;       /* the thread is pirn_run's, and here for goroutine 1: lockthread.c */
+    struct {           /* preempt.c: at the last tick of its CPU clock */
+        struct p *p;
+        uint32_t tick;
+        uint64_t switches;
+    } seen;
+    timer_t timer;
     bool spinning;                          /* counted in sched.nspinning */
     void (*commit)(struct m *, struct g *); /* left behind by the last switch: switch.h */
     struct g *commit_g;
     bool (*park_commit)(struct g *, void *); /* of park() */
     void *park_arg;
-    struct g *nextg; /* to run first; set with nextp, or by a goroutine that needs g0 */
+    struct g *nextg; /* to run first: left by a goroutine that needs g0, or taken with the P */
     struct g *left;  /* told to stop, it left this one inside a call into pirn */
     struct rand rand;
     uint64_t fp_modes; /* the thread's own, while a goroutine with FP modes runs */
     /* set by who wakes it, before the note */
     struct p *nextp;
+    struct g *nextp_g; /* to run first */
     struct note park;
-    at_u32 stop; /* the runtime ends: leave at the next entry */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
-    bool idle;      /* on the idle list */
+    bool idle;         /* on the idle list */
+    bool locked_waits; /* counted in nmlocked */
+    int64_t idle_since;
     int64_t keeps;  /* on it: keeps the time until then, or PIRN_NEVER */
     bool ended;     /* the thread has gone */
+    bool joined;    /* long ago: the M can be used again */
+    bool born;      /* see m_start */
+    bool listed;    /* in the list of all */
     bool abandoned; /* left behind by a runtime that has ended */
     struct m *all;  /* list of all Ms */
     int id;
@@ -258,7 +317,7 @@ struct m {
 
 /* --- the one runtime ---------------------------------------------------------------------------- */
 
-enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_DRAINING, LIFE_STOPPING };
+enum life { LIFE_NONE, LIFE_STARTING, LIFE_RUNNING, LIFE_DRAINING, LIFE_STOPPING, LIFE_FORKED };
 
 /* A lock of its thread's that a goroutine has, and that was not told yet; NULL: none. */
 typedef const void *locks_held_by_fn(uint64_t id, const char **kind, const void **site);
@@ -269,11 +328,18 @@ struct sched {
     struct globq globq;
     struct p *pidle;
     struct m *midle;
-    uint32_t nmidle; /* threads asleep without a P */
-    uint32_t nm;     /* threads that exist or are being made */
+    uint32_t nmidle;      /* threads asleep without a P */
+    uint32_t nmlocked;    /* threads asleep because their goroutine waits */
+    struct m *mdead;      /* threads that have ended before the runtime, to be joined */
+    uint32_t want_spare;  /* threads that are wanted without a P */
+    bool stopped;         /* the world */
+    uint32_t procs_later; /* asked for while it stands; 0: nothing */
+    uint32_t nm;          /* threads that exist or are being made */
     struct m *allm;
     struct p *want_m; /* Ps that wait for the factory */
     uint32_t nwant_m;
+    uint32_t nborn; /* threads under way that will take one of them */
+    int next_m_id;
     bool deadlock_pending;    /* all asleep, but other threads exist: sysmon looks again */
     int64_t no_threads_until; /* thread creation failed: don't ask before */
     /* atomic */
@@ -291,6 +357,7 @@ struct sched {
     at_u64 coarse_now;      /* clock of the last look of sysmon */
     at_u64 keeper_until;    /* when a sleeping M looks at the timers; changed under lock */
     at_u64 next_id;
+    at_u64 retaken, starved;
     struct p_counts counts; /* of foreign threads; under lock */
     AT(struct p *) allp[PROCS_MAX];
     /* constant while it runs */
@@ -299,8 +366,10 @@ struct sched {
     int class;                       /* of default stacks */
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
-    sigset_t sigmask;                /* of Ms: that of the thread which started the runtime */
-    at_u32 main_exited;              /* goroutine 1 called pirn_exit */
+    bool preempt;                    /* goroutines are preempted */
+    int preempt_signal;
+    sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
+    at_u32 main_exited; /* goroutine 1 called pirn_exit */
 };
 extern struct sched sched;
 
@@ -319,18 +388,121 @@ static inline struct m *getm(void)
     return mp;
 }
 
-/* The first line of every public call: NULL on a foreign thread; does not return once the
- * runtime has been told to stop. */
 _Noreturn void m_leave_for_good(struct m *mp);
 void m_become_foreign(void);
+static inline bool m_told_to_stop(const struct m *mp)
+{
+    return at_load(&mp->attention, RELAXED) & M_STOP;
+}
+
+/*
+ * enter() is the first line of a public call that needs the P or takes a lock of pirn's, leave() its
+ * last: in between the thread can't be preempted, and its P can't be taken. NULL on a foreign thread;
+ * does not return once the runtime has been told to stop. entry.c has the design. They don't nest.
+ */
+void enter_slow(struct m *mp);
+COLD _Noreturn void enter_twice(struct m *mp);
+void leave_slow(struct m *mp);
+
+/* The next entry is with this memory, of the heap: it is freed if the goroutine ends there. */
+static inline void bring(void *p)
+{
+    struct m *mp = getm();
+    if (mp) {
+        mp->brings = p;
+    }
+}
+
 static inline struct m *enter(void)
 {
     struct m *mp = getm();
-    if (mp && unlikely(at_load(&mp->stop, RELAXED))) {
-        m_leave_for_good(mp);
+    if (likely(mp)) {
+        if (unlikely(at_load(&mp->where, RELAXED) != M_USER)) {
+            enter_twice(mp);
+        }
+        at_store(&mp->where, M_RUNTIME, RELAXED);
+        at_fence_light(); /* [E1] */
+        if (unlikely(at_load(&mp->attention, RELAXED))) {
+            enter_slow(mp);
+        }
     }
     return mp;
 }
+
+/* By one that owes others something: it is not stopped, but if it has no P any more. */
+struct m *enter_anyway(void);
+
+static inline void leave(void)
+{
+    struct m *mp = getm();
+    if (likely(mp)) {
+        if (unlikely(at_load(&mp->attention, RELAXED))) {
+            leave_slow(mp);
+        } else {
+            at_store(&mp->where, M_USER, RELEASE); /* [E2] */
+        }
+    }
+}
+
+/* For a call that needs neither the P nor a lock: it is only a place where a goroutine can end. */
+void stop_here(struct m *mp);
+static inline struct m *stop_point(void)
+{
+    struct m *mp = getm();
+    if (mp && unlikely(at_load(&mp->attention, RELAXED))) {
+        stop_here(mp);
+    }
+    return mp;
+}
+
+/* Memory of the program's heap: never while the thread is in the runtime. Whoever holds malloc's lock
+ * may have been preempted, and wait for the very P of the thread that waits for him. heap_alloc leaves
+ * the runtime for it, so no lock may be held, and the P may be another afterwards. */
+void *heap_alloc(size_t size); /* zeroed, or NULL */
+void heap_free(void *p);
+void free_garbage(struct m *mp);
+
+/* entry.c */
+void m_wait_for_p(struct m *mp);
+void m_queue_bound_locked(struct m *mp);
+struct m *m_give_way_locked(struct m *mp);
+void m_regain(struct m *mp);
+void m_settle(struct m *mp);
+
+/* preempt.c */
+int preempt_start(void);
+void preempt_stop(void);
+void preempt_thread_begin(struct m *mp);
+void preempt_thread_end(struct m *mp);
+void preempt_timer_end_locked(struct m *mp);
+int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old);
+bool preempt_due(struct m *mp);
+void preempt_here(struct m *mp);
+void preempt_send(struct m *mp);
+void preempt_check_handler(void);
+
+/* retake.c: on behalf of sysmon */
+void retake_start(void);
+void retake_stop(void);
+bool retake_look(struct p *pp, int64_t now); /* true: it is worth to look again soon */
+bool retake_for_world(struct p *pp);
+
+/* world.c */
+bool world_stop(int64_t deadline);
+void world_start(void);
+void p_stopped_locked(struct p *pp);
+
+/* lockthread.c */
+void visits_allow(void);
+void visits_bounds(void **lo, size_t *size);
+void visits_end(void);
+void visit_wait(struct note *n);
+void bound_leaves(struct m *mp, struct g *gp);
+
+/* sigstack.c, fork.c */
+void sigstack_start(void);
+void sigstack_look(void);
+COLD _Noreturn void forked_call(void);
 
 /* park.c; waiting itself is in park.h */
 typedef bool commit_fn(struct g *gp, void *arg);
@@ -418,10 +590,27 @@ void timers_look(struct p *pp);
 bool timers_steal(struct p *victim, int64_t *now);
 int64_t timers_next(void);
 bool timers_unattended(void);
+bool timers_unkept(void);
 
 /* idle.c */
 void m_idle(struct m *mp);
 void m_hand_off(struct m *mp, struct g *gp);
+void m_wait_locked(struct m *mp);
+void m_end_locked(struct m *mp);
+void p_bind(struct m *mp, struct p *pp);
+struct p *p_unbind(struct m *mp);
+struct p *p_take_locked(struct p *old);
+struct m *p_heir_locked(struct p *pp, struct g *gp); /* NULL: there is no thread */
+struct m *p_pass_on_locked(struct p *pp, struct g *gp);
+struct m *p_let_go_locked(struct m *mp, struct g *gp);
+void p_let_go_end(struct m *heir);
+bool p_has_work(struct p *pp);
+void wake_all(void);
+static inline bool p_has_queued(struct p *pp) /* a glance */
+{
+    return at_load(&sched.globq.size, RELAXED) || at_load(&pp->runq.next, RELAXED)
+           || at_load(&pp->runq.head, RELAXED) != at_load(&pp->runq.tail, RELAXED);
+}
 void wake_slow(struct p *pp, bool only_runnext);
 void wake_one(struct p *pp);
 void wake_for_more(struct p *pp);
@@ -444,22 +633,34 @@ void spin_end(struct m *mp);
 void pidle_put_locked(struct p *pp);
 struct p *pidle_get_locked(void);
 struct m *midle_get_locked(void);
+void midle_take_locked(struct m *mp);
 
 /* m.c, factory.c, sysmon.c */
 int factory_start(void);
 void factory_stop(void);
 void factory_want_locked(struct p *pp, struct g *gp, bool spinning);
 void factory_want_procs(int n);
-int m_start(struct p *pp, struct g *gp, bool spinning);
+void factory_want_poller(void);
+void factory_want_spare_locked(void);
+void factory_join_locked(struct m *mp);
+struct p *factory_take_back_locked(void);
+int m_start(struct p *pp, bool born); /* born: it takes a P that waits for a thread */
+void factory_born(struct m *mp);
+void m_init(struct m *mp);
+void m_be(struct m *mp);
+void m_tell_all_to_stop(void);
 void m_fini(int64_t grace, bool *left_behind);
 int sysmon_start(void);
 void sysmon_stop(void);
 void sysmon_kick(void);
+void sysmon_look_now(void);
 int64_t coarse_now(void);
 
 /* p.c */
 int p_resize(int n, struct p *mine, bool follow); /* the number before; mine is kept */
+void p_resize_put_off_locked(void);
 void p_retire_g0(struct m *mp);
+void p_give_up_locked(struct m *mp);
 void p_put_back_locked(struct p *pp);
 void p_fini(bool keep);
 
@@ -531,9 +732,14 @@ void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
+void quit_start(void); /* debug/quit.c */
+void quit_stop(void);
+void quit_if_asked(void);
 void dump_locks(const struct g *gp);
 void timer_forget_start(const struct gstart *start); /* time/timer.c */
 bool poller_idle(void);                              /* io/poller.c */
+int poller_start_here(void);
+int poller_restart(void);
 void poller_stop(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
@@ -544,6 +750,7 @@ struct debug_env {
     enum guard_kind guard;
     bool move;
     locks_held_by_fn *locks_held_by;
+    bool no_preempt;
     int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);

@@ -41,7 +41,7 @@ NOINLINE struct g *next_global(struct p *pp, uint32_t max)
 {
     lock(&sched.lock);
     struct g *gp = NULL;
-    if (sched.globq.list.n) {
+    if (at_load(&sched.globq.size, RELAXED)) {
         gp = globq_get_locked(&sched.globq, &pp->runq, at_load(&sched.nprocs, RELAXED), max);
     }
     unlock(&sched.lock);
@@ -104,9 +104,13 @@ void runq_submit(struct p *pp, struct g *gp, bool next)
 
 /* --- switching --------------------------------------------------------------------------------- */
 
-/* Gives gp a stack if it has none. False: the cache of the P is empty, refill it on g0. */
+/* Gives gp a stack if it has none. False: only g0 can go on, since the cache of the P is empty, or gp runs
+ * on another thread. */
 NOINLINE bool prepare_slow(struct m *mp, struct g *gp)
 {
+    if (gp->stack_hi) { /* bound */
+        return gp->run.m == mp && !mp->curg;
+    }
     struct stack_cache *c = &mp->p->stacks[gp->class];
     if (unlikely(c->n == 0) || (TOOL_RACE && mp->curg)) { /* g0 is not ordered after anybody */
         return false;
@@ -150,11 +154,11 @@ NOINLINE void switch_rare(struct m *mp, struct g *from, struct g *to)
 /* PIRN_DEBUG=move: no goroutine runs twice in a row on the same thread. */
 static bool must_move(struct m *mp, struct g *gp)
 {
-    if (likely(!sched.move) || !gp->stack_hi) {
+    if (likely(!sched.move) || !gp->stack_hi || gp->flags & G_BOUND) {
         return false;
     }
-    bool same = gp->run.last_m == mp;
-    gp->run.last_m = mp;
+    bool same = gp->run.m == mp;
+    gp->run.m = mp;
     if (!same && sched.locks_held_by) {
         dump_locks(gp);
     }
@@ -165,7 +169,7 @@ void m_run(struct m *mp)
 {
     struct g *gp;
     while ((gp = find_work(mp))) {
-        if (must_move(mp, gp)) {
+        if (must_move(mp, gp) || (gp->flags & G_BOUND && gp->run.m != mp)) {
             m_hand_off(mp, gp);
             continue;
         }
@@ -173,6 +177,13 @@ void m_run(struct m *mp)
             stack_refill_g0(mp->p, gp->class);
         }
         switch_to(mp, &mp->g0, gp);
+        if (unlikely(mp->ends || (mp->visits && !mp->lockedg))) {
+            m_end_locked(mp);
+            return;
+        }
+        if (unlikely(mp->lockedg)) {
+            m_wait_locked(mp);
+        }
     }
 }
 
@@ -195,7 +206,8 @@ EXPORT void pirn_yield(void)
     struct g *next = next_runnable(mp);
     if (next
         || unlikely(at_load(&mp->p->retire, RELAXED) || at_load(&mp->p->timers_due, RELAXED)
-                    || sched.move || timer_is_due(mp->p))) {
+                    || sched.move || mp->visits || timer_is_due(mp->p))) {
         switch_away(mp, mp->curg, next, commit_yield);
     }
+    leave();
 }

@@ -68,33 +68,38 @@ static int class_of(const pirn_attr *attr)
     return class >= 0 && class < STACK_DENSE && TOOL_BIG_FRAMES ? STACK_DENSE : class;
 }
 
-/* Makes the G; what it needs later is promised now. */
-static int make(struct p *pp, const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+static inline struct p *p_of(struct m *mp)
+{
+    return mp ? mp->p : NULL;
+}
+
+/* Makes the G; what it needs later is promised now. mp is NULL on a foreign thread. */
+static int make(struct m *mp, const pirn_attr *attr, const struct gstart *start, uint8_t flags,
                 struct pirn_ctx *ctx, struct g **out)
 {
     int class = class_of(attr);
     if (class < 0) {
         return class;
     }
-    if (unlikely(stack_promise(pp, class))) {
+    if (unlikely(stack_promise(p_of(mp), class))) {
         return -ENOMEM;
     }
-    struct g *gp = g_alloc(pp);
+    struct g *gp = g_alloc(p_of(mp));
     if (unlikely(!gp)) {
-        stack_unpromise(pp, class);
+        stack_unpromise(p_of(mp), class);
         return -ENOMEM;
     }
     gp->class = (uint8_t) class;
     gp->flags = flags;
-    gp->id = unlikely(flags & G_MAIN) ? 1 : g_new_id(pp);
+    gp->id = unlikely(flags & G_MAIN) ? 1 : g_new_id(p_of(mp));
     gp->start.fn = start->fn;
     gp->start.slot[0] = start->slot[0];
     if (unlikely(!(flags & G_SIMPLE))) {
         gp->start = *start;
     }
     if (unlikely((attr && set_attr(gp, attr)) || (ctx && !g_extra(gp)))) {
-        stack_unpromise(pp, class);
-        g_free(pp, gp);
+        stack_unpromise(p_of(mp), class);
+        g_free(p_of(mp), gp);
         return -ENOMEM;
     }
     if (ctx) {
@@ -155,10 +160,11 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, cons
         return spawn_foreign(attr, start, flags, site, wg);
     }
     struct g *gp;
-    int err = make(mp->p, attr, start, flags, ctx_for(mp->curg, attr, wg), &gp);
+    int err = make(mp, attr, start, flags, ctx_for(mp->curg, attr, wg), &gp);
     if (!err) {
         launch(mp, gp, site, wg);
     }
+    leave();
     return err;
 }
 
@@ -169,7 +175,7 @@ int spawn_by_runtime(const struct gstart *start, const char *site, bool entered)
     if (!mp) {
         return entered ? spawn_entered(NULL, start, G_SIMPLE, site, NULL) : -EAGAIN;
     }
-    int err = make(mp->p, NULL, start, G_SIMPLE, NULL, &gp);
+    int err = make(mp, NULL, start, G_SIMPLE, NULL, &gp);
     if (!err) {
         launch(mp, gp, site, NULL);
     }
@@ -179,14 +185,20 @@ int spawn_by_runtime(const struct gstart *start, const char *site, bool entered)
 /* The common case, spelled out: one pointer to pass, default stack. */
 static inline int spawn_simple(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
 {
-    struct m *mp = enter();
+    struct m *mp = getm();
     struct g *gp;
-    if (unlikely(!mp || mp->curg->extra) || unlikely(stack_promise(mp->p, sched.class))) {
+    if (unlikely(!mp || mp->curg->extra)) {
         struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
         return spawn(NULL, &start, G_SIMPLE, site, wg);
     }
+    enter();
+    if (unlikely(stack_promise(mp->p, sched.class))) {
+        leave();
+        return -ENOMEM;
+    }
     if (unlikely(!(gp = g_alloc(mp->p)))) {
         stack_unpromise(mp->p, sched.class);
+        leave();
         return -ENOMEM;
     }
     gp->class = (uint8_t)sched.class;
@@ -195,6 +207,7 @@ static inline int spawn_simple(void (*fn)(void *), void *arg, const char *site, 
     gp->start.fn = (void (*)(void))fn;
     gp->start.slot[0] = (uintptr_t)arg;
     launch(mp, gp, site, wg);
+    leave();
     return 0;
 }
 
@@ -275,7 +288,7 @@ static NOINLINE uint64_t call_captured(const struct gstart *start, uint8_t flags
 static inline void begin_run(struct g *gp)
 {
     if (unlikely(sched.move)) {
-        gp->run.last_m = getm();
+        gp->run.m = getm();
     }
 }
 
@@ -339,14 +352,18 @@ static inline struct g *end(struct m *mp, struct g *gp)
     at_store(&pp->counts.ended, at_load(&pp->counts.ended, RELAXED) + 1, RELEASE);
     mp->commit = commit_end;
     mp->commit_g = gp;
+    if (unlikely(gp->flags & G_BOUND)) {
+        mp->ends = true;
+        mp->lockedg = NULL;
+    }
     struct g *next = gp->done_wg ? tell_wg(pp, gp) : NULL;
     return next ? next : next_runnable(mp);
 }
 
 static inline bool can_take_over(const struct g *next, const struct g *gp)
 {
-    return TOOL_TAKEOVER && !next->stack_hi
-           && next->class == gp->class && !((next->flags | gp->flags) & (G_FP_MODES | G_UNGUARDED));
+    return TOOL_TAKEOVER && !next->stack_hi && next->class == gp->class
+           && !((next->flags | gp->flags) & (G_FP_MODES | G_UNGUARDED | G_BOUND));
 }
 
 static inline void take_over(struct m *mp, struct g *next, struct g *gp)
@@ -362,10 +379,11 @@ static inline void take_over(struct m *mp, struct g *next, struct g *gp)
     at_count(&mp->p->counts.switches, 1);
 }
 
-/* One that has no stack yet, and can't have this one, starts from g0. */
+/* One that has no stack yet, and can't have this one, starts from g0; so does one of another thread, and
+ * any if this thread ends. */
 static inline struct g *or_g0(struct m *mp, struct g *next)
 {
-    if (next && next->stack_hi) {
+    if (next && next->stack_hi && !(next->flags & G_BOUND) && !mp->ends) {
         return next;
     }
     mp->nextg = next;
@@ -381,12 +399,13 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
     struct m *mp = switch_finish();
     for (struct g *gp = mp->curg;; gp = mp->curg) {
         tool_goroutine_begin(&gp->tool, gp->id, gp->flags & G_SITE_PC ? NULL : gp->site);
+        leave();
         int64_t result = call(gp);
         if (unlikely(gp->extra)) {
             g_extra_end(gp);
         }
-        gp->run.result = result;
         mp = enter();
+        gp->run.result = result;
         struct g *next = end(mp, gp);
         if (next && can_take_over(next, gp)) {
             take_over(mp, next, gp);
@@ -400,7 +419,7 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
 
 EXPORT void pirn_exit(void)
 {
-    struct m *mp = enter();
+    struct m *mp = stop_point();
     if (!mp) {
         misuse("pirn_exit outside a goroutine");
     }
@@ -413,8 +432,8 @@ EXPORT void pirn_exit(void)
     if (gp->extra) {
         g_extra_end(gp);
     }
-    gp->run.result = 0;
     mp = enter();
+    gp->run.result = 0;
     struct g *next = or_g0(mp, end(mp, gp));
     switch_begin(mp, gp, next, true);
     arch_switch(&gp->sp, next->sp);

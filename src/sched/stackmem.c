@@ -107,18 +107,26 @@ static uint32_t slots_wanted(const struct pool *pool)
     return (uint32_t)max_u64(1, min_u64(fit, MEM_BATCH));
 }
 
+#define CHUNKS_FIRST 512u /* of pointers, a page */
+
 static bool room_for_chunk_locked(struct pool *pool)
 {
     if (pool->nchunks < pool->room) {
         return true;
     }
-    uint32_t room = pool->room ? pool->room * 2 : 16;
-    void *p = realloc(pool->chunks, room * sizeof(struct chunk *));
-    if (p) {
-        pool->chunks = p;
-        pool->room = room;
+    /* Mapped, as all here: the heap is not to be used with a lock held. */
+    uint32_t room = pool->room ? pool->room * 2 : CHUNKS_FIRST;
+    struct chunk **p = mem_map(room * sizeof *p);
+    if (!p) {
+        return false;
     }
-    return p != NULL;
+    if (pool->chunks) {
+        memcpy(p, pool->chunks, pool->room * sizeof *p);
+        mem_unmap(pool->chunks, pool->room * sizeof *p);
+    }
+    pool->chunks = p;
+    pool->room = room;
+    return true;
 }
 
 static void insert_chunk_locked(struct pool *pool, struct chunk *c)
@@ -137,7 +145,7 @@ static bool add_chunk_locked(struct pool *pool)
     if ((dense && !dense_is_safe()) || !room_for_chunk_locked(pool)) {
         return false;
     }
-    struct chunk *c = calloc(1, sizeof *c);
+    struct chunk *c = mem_map(sizeof *c);
     if (!c) {
         return false;
     }
@@ -148,8 +156,8 @@ static bool add_chunk_locked(struct pool *pool)
             break;
         }
     }
-    if (!c->base) {
-        free(c);
+    if (!c->base || !c->nslots) {
+        mem_unmap(c, sizeof *c);
         return false;
     }
     c->unguarded = dense;
@@ -481,10 +489,10 @@ void stack_fini(bool keep)
             struct chunk *c = pool->chunks[i];
             drop_tool_ids(c);
             mem_unmap(c->base, c->nslots * pool->slot_size);
-            free(c);
+            mem_unmap(c, sizeof *c);
         }
-        if (!keep) {
-            free(pool->chunks);
+        if (!keep && pool->chunks) {
+            mem_unmap(pool->chunks, pool->room * sizeof pool->chunks[0]);
         }
         *pool = (struct pool){0};
     }

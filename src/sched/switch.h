@@ -62,7 +62,7 @@ ALWAYS_INLINE struct g *next_runnable(struct m *mp)
 
 static inline bool prepare(struct m *mp, struct g *gp)
 {
-    return likely(gp->stack_hi) || prepare_slow(mp, gp);
+    return likely(gp->stack_hi && !(gp->flags & G_BOUND)) || prepare_slow(mp, gp);
 }
 
 /* The first thing on every far side. Returns the M, which may be another than before. */
@@ -112,10 +112,13 @@ ALWAYS_INLINE void switch_away(struct m *mp, struct g *from, struct g *next,
 {
     mp->commit = commit;
     mp->commit_g = from;
-    if (likely(next && prepare(mp, next))) {
+    if (likely(next && !(from->flags & G_BOUND) && prepare(mp, next))) {
         switch_to(mp, from, next);
     } else {
         mp->nextg = next;
+        if (unlikely(from->flags & G_BOUND)) {
+            bound_leaves(mp, from);
+        }
         switch_to(mp, from, &mp->g0);
     }
 }

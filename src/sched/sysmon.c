@@ -5,13 +5,18 @@
  * - A P that has not started a new slice for a whole slice: its runnext loses its privilege.
  * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
  *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
+ * - A thread that blocks while others have work for its P loses it (retake.c).
+ * - Work that has waited beside an idle P since the last look but one: a wake-up was lost. That is a
+ *   throw in builds with checks, else it is counted, and mended.
+ * - Threads that have slept for long end, but for one for each P.
  * - A timer that is overdue: the Ps that run are told to look, and an idle one is woken.
  * - Free stacks give their pages back (stackmem.c).
  * - Affinity and CPU quota are read again, unless the program set the number of Ps.
  * - A deadlock that could not be told from threads about to end is looked at again.
  *
- * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms;
- * when all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
+ * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
+ * while one has work that waits, and again at once when a thread seems to block, or has said that it
+ * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
  * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
  * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
  * a kick sees what was done before it, such as a P that runs.
@@ -21,6 +26,10 @@
 #include "os/cpu.h"
 
 #define LOOK_EVERY ((int64_t)10 * 1000 * 1000)
+#define BUSY_EVERY ((int64_t)5 * 1000 * 1000)
+#define SOON ((int64_t)250 * 1000)
+#define STARVED_AFTER ((int64_t)10 * 1000 * 1000)
+#define THREAD_IDLE_MOST ((int64_t)(PIRN_SMALL ? 1 : 10) * 1000 * 1000 * 1000)
 #define TIMERS_EVERY ((int64_t)1 * 1000 * 1000)
 #define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
 #define DEADLOCK_FIRST ((int64_t)10 * 1000 * 1000)
@@ -30,9 +39,12 @@ static struct {
     pthread_t thread;
     at_u32 asleep; /* deep: needs a kick; futex */
     at_u32 kicked; /* since the last look began */
-    at_u32 stop;   /* futex of the short sleep */
+    at_u32 stop;
+    at_u32 nap; /* futex of the short sleep: 1 while it sleeps, and may be woken */
+    bool soon;  /* look again soon */
+    bool busy;  /* some work waits */
     struct cpu_limit cpus;
-    int64_t cpus_at, trim_at, deadlock_at, deadlock_wait;
+    int64_t cpus_at, handlers_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;
 
 int64_t coarse_now(void)
@@ -56,6 +68,70 @@ void sysmon_kick(void)
     if (at_load(&sysmon.asleep, RELAXED) && at_xchg(&sysmon.asleep, 0, RELAXED)) {
         tell_time(); /* it stood still meanwhile */
         futex_wake(&sysmon.asleep, 1);
+    }
+}
+
+/* By one that is about to block, with work in its queue. [S4] Not exact: else the next look is 10 ms away. */
+void sysmon_look_now(void)
+{
+    if (at_load(&sysmon.nap, RELAXED) && at_xchg(&sysmon.nap, 0, RELAXED)) {
+        futex_wake(&sysmon.nap, 1);
+    }
+}
+
+static void nap(int64_t until)
+{
+    at_store(&sysmon.nap, 1, RELAXED);
+    if (!at_load(&sysmon.stop, RELAXED)) {
+        futex_wait(&sysmon.nap, 1, until);
+    }
+    at_store(&sysmon.nap, 0, RELAXED);
+}
+
+/* Work beside an idle P, while nobody looks for any and threads can be had: it was there at the last look,
+ * which woke somebody. */
+static void look_for_starved(struct p *pp, int64_t now)
+{
+    uint32_t head = at_load(&pp->runq.head, RELAXED);
+    struct starved_look *was = &pp->seen_starved;
+    lock(&sched.lock);
+    bool waits = runq_len(&pp->runq) > 0 && at_load(&sched.npidle, RELAXED)
+                 && !at_load(&sched.nspinning, RELAXED) && sched.nwant_m == 0 && !sched.stopped
+                 && sched.no_threads_until == 0 && at_load(&sched.life, RELAXED) == LIFE_RUNNING;
+    unlock(&sched.lock);
+    if (!waits || was->head != head || was->since == 0) {
+        was->head = head;
+        was->since = waits ? now : 0;
+    } else if (now - was->since > STARVED_AFTER) {
+        at_count(&sched.starved, 1);
+#if PIRN_DEBUG_CHECKS
+        throw("sysmon: work has waited on P %d for %ld ms while another P is idle", pp->id,
+              (long)((now - was->since) / 1000000));
+#endif
+        was->since = now;
+    }
+}
+
+/* Those that have slept longest are at the end of the list. When to look again. */
+static int64_t end_idle_threads(int64_t now)
+{
+    for (;;) {
+        struct m *last = NULL;
+        int64_t until = INT64_MAX;
+        lock(&sched.lock);
+        if (sched.nmidle > at_load(&sched.nprocs, RELAXED)) {
+            for (last = sched.midle; last->idle_next; last = last->idle_next) {
+            }
+            until = last->idle_since + THREAD_IDLE_MOST;
+        }
+        if (!last || now < until || last->keeps != PIRN_NEVER) {
+            unlock(&sched.lock);
+            return now < until ? until : now + THREAD_IDLE_MOST;
+        }
+        midle_take_locked(last);
+        last->retires = true;
+        unlock(&sched.lock);
+        note_post(&last->park);
     }
 }
 
@@ -83,13 +159,17 @@ static bool look_at(struct p *pp, int64_t now)
 static void look_at_all(int64_t now)
 {
     bool stuck = at_load(&sched.globq.size, RELAXED) > 0;
+    sysmon.soon = false;
     uint32_t n = at_load(&sched.nallp, ACQUIRE);
     for (uint32_t i = 0; i < n; i++) {
         struct p *pp = at_load(&sched.allp[i], RELAXED);
-        if (at_load(&pp->status, RELAXED) == P_RUNNING && look_at(pp, now)) {
-            stuck = true;
+        if (at_load(&pp->status, RELAXED) == P_RUNNING) {
+            stuck |= look_at(pp, now);
+            sysmon.soon |= retake_look(pp, now);
+            look_for_starved(pp, now);
         }
     }
+    sysmon.busy = stuck;
     int64_t next = timers_next();
     if (next <= now) {
         for (uint32_t i = 0; i < n; i++) {
@@ -108,8 +188,9 @@ static void look_at_all(int64_t now)
 static int64_t next_look(int64_t now)
 {
     int64_t next = timers_next(), soonest = now + TIMERS_EVERY;
+    int64_t latest = now + (sysmon.soon ? SOON : sysmon.busy ? BUSY_EVERY : LOOK_EVERY);
     next = next < soonest ? soonest : next;
-    return next < now + LOOK_EVERY ? next : now + LOOK_EVERY;
+    return next < latest ? next : latest;
 }
 
 static void look_at_cpus(int64_t now)
@@ -170,16 +251,25 @@ static void *sysmon_main(void *arg)
         look_at_all(now);
         look_at_cpus(now);
         look_at_deadlock(now);
+        quit_if_asked();
+        int64_t threads_at = end_idle_threads(now);
+        if (now >= sysmon.handlers_at) {
+            sysmon.handlers_at = now + CPUS_EVERY;
+            preempt_check_handler();
+            sigstack_look();
+        }
         if (now >= sysmon.trim_at) {
             sysmon.trim_at = stack_trim(now);
         }
         if (all_idle()) {
-            sleep_deep((int64_t)min_u64((uint64_t)sysmon.trim_at, (uint64_t)sysmon.deadlock_at));
+            int64_t until =
+                (int64_t)min_u64((uint64_t)sysmon.trim_at, (uint64_t)sysmon.deadlock_at);
+            sleep_deep((int64_t)min_u64((uint64_t)until, (uint64_t)threads_at));
             if (sysmon.trim_at == INT64_MAX) {
                 sysmon.trim_at = 0; /* look again: things have happened */
             }
         } else {
-            futex_wait(&sysmon.stop, 0, next_look(now));
+            nap(next_look(now));
             sysmon.trim_at = 0;
         }
     }
@@ -192,8 +282,9 @@ int sysmon_start(void)
     at_store(&sysmon.asleep, 0, RELAXED);
     cpu_limit_open(&sysmon.cpus);
     int64_t now = tell_time();
-    sysmon.cpus_at = now + CPUS_EVERY;
+    sysmon.cpus_at = sysmon.handlers_at = now + CPUS_EVERY;
     sysmon.trim_at = 0;
+    retake_start();
     sysmon.deadlock_at = INT64_MAX;
     sysmon.deadlock_wait = DEADLOCK_FIRST;
     return thread_create(&sysmon.thread, "pirn-sysmon", sysmon_main, NULL, true);
@@ -202,7 +293,8 @@ int sysmon_start(void)
 void sysmon_stop(void)
 {
     at_store(&sysmon.stop, 1, RELAXED);
-    futex_wake(&sysmon.stop, 1); /* without it (a mutant that survives) 10 ms later */
+    sysmon_look_now(); /* without it (a mutant that survives) 10 ms later */
     sysmon_kick();
     pthread_join(sysmon.thread, NULL);
+    retake_stop();
 }

@@ -437,6 +437,13 @@ int64_t timers_next(void)
     return next;
 }
 
+/* The same whenever it is due: no P may run, and sysmon may sleep. */
+bool timers_unkept(void)
+{
+    int64_t when = timers_next();
+    return when != PIRN_NEVER && !has_keeper(when);
+}
+
 /* A timer that is due soon, and nobody sleeps who would wake in time. */
 bool timers_unattended(void)
 {

@@ -275,6 +275,7 @@ ALWAYS_INLINE bool wait_in_queue(struct visit v, pirn_chanv *c, uint64_t word, b
         chan_tell_fd(c, u.value);
     }
     visit_park(v, op.waiter, commit_unlock, &u, sends ? WAIT_CHAN_SEND : WAIT_CHAN_RECV);
+    visit_waited_end(v);
     chan_say_received(c, !sends);
     return op.ok;
 }
@@ -369,7 +370,7 @@ static bool cant_recv(const pirn_chanv *c)
 
 EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 {
-    enter();
+    stop_point();
     if (cant_send(c)) {
         return 0;
     }
@@ -386,7 +387,7 @@ EXPORT int pirn_chanv_try_send(pirn_chanv *c, const void *elem)
 EXPORT int pirn_chanv_try_recv(pirn_chanv *c, void *elem)
 {
     bool ok = false;
-    enter();
+    stop_point();
     if (cant_recv(c)) {
         return 0;
     }
@@ -494,17 +495,17 @@ static const struct chan_op *unclaimed(const struct chan_queue *q)
     return NULL;
 }
 
-EXPORT void pirn_chanv_release(pirn_chanv *c)
+static bool drop_reference(pirn_chanv *c)
 {
     uint32_t refs = c ? at_add(&c->refs, (uint32_t)-1, ACQ_REL) : 2;
     if (unlikely(refs == 0)) {
         misuse("release of a channel after its last release");
     }
-    if (refs != 1) {
-        return;
-    }
-    bool timed = c->timer; /* a heap of the runtime's is looked at */
-    struct visit v = timed ? visit_begin() : (struct visit){0};
+    return refs == 1;
+}
+
+static void release_last(pirn_chanv *c)
+{
     uint64_t word = word_lock(&c->word);
     const struct chan_op *op = unclaimed(&c->receivers);
     if (op || (op = unclaimed(&c->senders))) {
@@ -516,8 +517,28 @@ EXPORT void pirn_chanv_release(pirn_chanv *c)
     }
     c->dead = true;
     chan_unlock_or_free(c);
-    if (timed) {
+}
+
+void chan_release(pirn_chanv *c)
+{
+    if (drop_reference(c)) {
+        release_last(c);
+    }
+}
+
+EXPORT void pirn_chanv_release(pirn_chanv *c)
+{
+    if (!drop_reference(c)) {
+        return;
+    }
+    if (c->timer) {                     /* a heap of the runtime's is looked at */
+        struct visit v = visit_owing(); /* nobody else will free it */
+        release_last(c);
         visit_end(v);
+    } else {
+        enter_anyway();
+        release_last(c);
+        leave();
     }
 }
 
@@ -533,7 +554,7 @@ void chan_unlock_or_free(pirn_chanv *c)
         if (at_load(&c->word, RELAXED) & CHAN_FD) {
             chan_fd_close(c);
         }
-        free(c);
+        heap_free(c);
     }
 }
 

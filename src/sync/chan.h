@@ -103,7 +103,8 @@ bool chan_recv_locked(pirn_chanv *c, uint64_t word, void *elem, bool *ok);
 
 void chan_put_locked(struct chan_op *op);
 void chan_set_timer(pirn_chanv *c, struct pirn_timer *t);
-bool chan_close(pirn_chanv *c); /* by who is inside a visit, or on g0 */
+bool chan_close(pirn_chanv *c);   /* by who is inside a visit, or on g0 */
+void chan_release(pirn_chanv *c); /* the same; not one with a timer */
 /* Under the lock, which it gives back. Frees it, if the last reference and all who come back are gone. */
 void chan_unlock_or_free(pirn_chanv *c);
 

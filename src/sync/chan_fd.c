@@ -27,6 +27,7 @@ EXPORT int pirn_chanv_fd(pirn_chanv *c)
     if (!c) {
         return -EINVAL;
     }
+    enter();
     uint64_t word = word_lock(&c->word);
     int fd = word & CHAN_FD ? c->fd : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) {
@@ -37,6 +38,7 @@ EXPORT int pirn_chanv_fd(pirn_chanv *c)
     }
     at_store(&c->word, word | WORD_LOCKED, RELAXED);
     chan_unlock(c);
+    leave();
     return fd;
 }
 

@@ -42,11 +42,11 @@ EXPORT void pirn_cond_wait(pirn_cond *c, pirn_mutex *m)
     waitq_put(&c->waiters_, w);
     struct unlock_to u = {state_of(c), s | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_COND);
-    mutex_lock_again(m);
+    mutex_lock_again(v, m);
 }
 
 /* Takes it off the queue, if it is there. */
-static void leave(pirn_cond *c, struct waiter *w)
+static void dequeue(pirn_cond *c, struct waiter *w)
 {
     uint64_t s = word_lock(state_of(c));
     waitq_remove(&c->waiters_, w);
@@ -88,9 +88,9 @@ EXPORT int pirn_cond_wait_until(pirn_cond *c, pirn_mutex *m, pirn_ns deadline)
     s.also = (struct unlock_to){state_of(c), word | WAITERS};
     void *winner = select_wait(v, &s, WAIT_COND_UNTIL);
     if (winner != select_also_of(&s)) {
-        leave(c, &op.early);
+        dequeue(c, &op.early);
     }
-    mutex_lock_again(m);
+    mutex_lock_again(v, m);
     return winner == select_also_of(&s)    ? 0
            : winner == select_timer_of(&s) ? -ETIMEDOUT
                                            : ctx_err(ctx);
@@ -100,7 +100,7 @@ void cond_forget(struct waiter *w)
 {
     struct cond_op *op = w->object;
     if (!stack_contains(op->cond)) {
-        leave(op->cond, op->select ? &op->early : w);
+        dequeue(op->cond, op->select ? &op->early : w);
     }
     if (op->select) {
         w->object = op->select;

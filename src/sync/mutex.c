@@ -66,9 +66,6 @@ static NOINLINE void lock_slow(pirn_mutex *m, bool again)
     at_u64 *state = state_of(m);
     struct lock_op op = {.mutex = m};
     bool woken = false;
-    if (take_if_free(state) || spin_for(state)) {
-        return;
-    }
     for (;;) {
         struct waiter foreign;
         struct visit v = again ? visit_again() : visit_begin();
@@ -93,6 +90,7 @@ static NOINLINE void lock_slow(pirn_mutex *m, bool again)
         struct unlock_to u = {state, s | WAITERS};
         visit_park(v, w, commit_unlock, &u, WAIT_MUTEX);
         if (op.handed) {
+            visit_waited_end(v);
             return;
         }
         again = woken = true;
@@ -102,17 +100,22 @@ static NOINLINE void lock_slow(pirn_mutex *m, bool again)
 EXPORT void pirn_mutex_lock(pirn_mutex *m)
 {
     uint64_t none = 0;
-    enter();
-    if (unlikely(!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED))) {
+    at_u64 *state = state_of(m);
+    stop_point();
+    if (unlikely(!at_cas(state, &none, HELD, ACQUIRE, RELAXED)) && !take_if_free(state)
+        && !spin_for(state)) {
         lock_slow(m, false);
     }
     tool_acquire(m);
 }
 
-void mutex_lock_again(pirn_mutex *m)
+void mutex_lock_again(struct visit v, pirn_mutex *m)
 {
     uint64_t none = 0;
-    if (!at_cas(state_of(m), &none, HELD, ACQUIRE, RELAXED)) {
+    at_u64 *state = state_of(m);
+    if (at_cas(state, &none, HELD, ACQUIRE, RELAXED) || take_if_free(state) || spin_for(state)) {
+        visit_waited_end(v);
+    } else {
         lock_slow(m, true);
     }
     tool_acquire(m);
@@ -121,7 +124,7 @@ void mutex_lock_again(pirn_mutex *m)
 EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
-    enter();
+    stop_point();
     for (;;) {
         uint64_t s = at_load(state, RELAXED);
         if (s & (HELD | STARVING)) {

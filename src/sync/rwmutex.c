@@ -79,7 +79,7 @@ static struct waiter *let_in(pirn_rwmutex *m, uint64_t *s)
     return first;
 }
 
-static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
+static NOINLINE void take_slow(pirn_rwmutex *m, bool writes, const char *call)
 {
     at_u64 *state = state_of(m);
     struct waiter foreign;
@@ -96,10 +96,11 @@ static NOINLINE void enter_slow(pirn_rwmutex *m, bool writes, const char *call)
     waitq_put(&m->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
     visit_park(v, w, commit_unlock, &u, writes ? WAIT_RWMUTEX_LOCK : WAIT_RWMUTEX_RLOCK);
+    visit_waited_end(v);
 }
 
 /* The last one inside leaves, or there are waiters to look at. */
-static NOINLINE void leave_slow(pirn_rwmutex *m, bool writes)
+static NOINLINE void let_go_slow(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
     struct waiter *first = NULL;
@@ -138,7 +139,7 @@ void rwmutex_forget(struct waiter *w)
     }
 }
 
-static void leave(pirn_rwmutex *m, bool writes)
+static void let_go(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
     uint64_t s = at_load(state, RELAXED);
@@ -148,19 +149,21 @@ static void leave(pirn_rwmutex *m, bool writes)
             return;
         }
     }
-    leave_slow(m, writes);
+    let_go_slow(m, writes);
 }
 
 /* Exact: it does not fail because somebody looks at the queue. */
 static bool try_for_sure(pirn_rwmutex *m, bool writes)
 {
     at_u64 *state = state_of(m);
-    enter();
+    stop_point();
     bool can = try_enter(state, writes);
     if (!can) {
+        enter();
         uint64_t s = word_lock(state);
         can = can_enter(s, writes);
         word_unlock(state, can ? s + (writes ? WRITER : READER) : s);
+        leave();
     }
     if (can) {
         say_entered(m, writes);
@@ -170,9 +173,9 @@ static bool try_for_sure(pirn_rwmutex *m, bool writes)
 
 EXPORT void pirn_rwmutex_lock(pirn_rwmutex *m)
 {
-    enter();
+    stop_point();
     if (!try_enter(state_of(m), true)) {
-        enter_slow(m, true, "pirn_rwmutex_lock");
+        take_slow(m, true, "pirn_rwmutex_lock");
     }
     say_entered(m, true);
 }
@@ -184,14 +187,14 @@ EXPORT bool pirn_rwmutex_try_lock(pirn_rwmutex *m)
 
 EXPORT void pirn_rwmutex_unlock(pirn_rwmutex *m)
 {
-    leave(m, true);
+    let_go(m, true);
 }
 
 EXPORT void pirn_rwmutex_rlock(pirn_rwmutex *m)
 {
-    enter();
+    stop_point();
     if (!try_enter(state_of(m), false)) {
-        enter_slow(m, false, "pirn_rwmutex_rlock");
+        take_slow(m, false, "pirn_rwmutex_rlock");
     }
     say_entered(m, false);
 }
@@ -203,5 +206,5 @@ EXPORT bool pirn_rwmutex_try_rlock(pirn_rwmutex *m)
 
 EXPORT void pirn_rwmutex_runlock(pirn_rwmutex *m)
 {
-    leave(m, false);
+    let_go(m, false);
 }

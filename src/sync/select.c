@@ -397,39 +397,51 @@ static bool look_at_fds(pirn_case *cases, int n)
     return any;
 }
 
+/* other: the case if none can be carried out in time. err: why descriptors can't be waited for. */
+static int select_in(struct visit v, struct select *s, int other, int err)
+{
+    int i = select_try(v, s);
+    if (i >= 0) {
+        visit_end(v);
+        return i;
+    }
+    if (other >= 0 && s->deadline <= now_ns()) {
+        select_unlock(s);
+        visit_end(v);
+        return other;
+    }
+    if (!visit_can_wait(v)) {
+        select_unlock(s);
+        visit_cant_wait("pirn_select");
+    }
+    if (err) {
+        select_unlock(s);
+        fatal("cannot wait for descriptors: %s", strerrordesc_np(-err));
+    }
+    if (!s->ops) {
+        select_unlock(s);
+        fatal("out of memory: a select of %d cases", s->n);
+    }
+    void *winner = select_wait(v, s, s->n ? WAIT_SELECT : WAIT_SELECT_NONE);
+    visit_waited_end(v);
+    return winner == select_timer_of(s) ? other : select_case_of(s, winner);
+}
+
 EXPORT int pirn_selectv(pirn_case *cases, int n)
 {
     int64_t deadline;
     int other = last_resort(cases, n, &deadline);
     struct chan_op few[SELECT_FEW];
     struct select s = SELECT_INIT(cases, few, n, deadline);
-    struct visit v = visit_begin();
     s.fds = look_at_fds(cases, n);
-    int i = select_try(v, &s);
-    if (i >= 0) {
-        visit_end(v);
-        return i;
+    int err = s.fds && deadline > now_ns() ? poller_start() : 0;
+    if (unlikely(n > SELECT_FEW)) {
+        s.ops = malloc((size_t)n * sizeof *s.ops); /* NULL will do if it need not wait */
     }
-    if (other >= 0 && deadline <= now_ns()) {
-        select_unlock(&s);
-        visit_end(v);
-        return other;
-    }
-    if (!visit_can_wait(v)) {
-        select_unlock(&s);
-        visit_cant_wait("pirn_select");
-    }
-    int err = s.fds ? poller_start() : 0;
-    if (err) {
-        select_unlock(&s);
-        fatal("cannot wait for descriptors: %s", strerrordesc_np(-err));
-    }
-    if (unlikely(n > SELECT_FEW) && !(s.ops = malloc((size_t)n * sizeof *s.ops))) {
-        select_unlock(&s);
-        fatal("out of memory: a select of %d cases", n);
-    }
-    void *winner = select_wait(v, &s, n ? WAIT_SELECT : WAIT_SELECT_NONE);
-    i = winner == select_timer_of(&s) ? other : select_case_of(&s, winner);
+    bring(s.ops != few ? s.ops : NULL);
+    struct visit v = visit_begin();
+    bring(NULL);
+    int i = select_in(v, &s, other, err);
     if (s.ops != few) {
         free(s.ops);
     }
@@ -461,6 +473,7 @@ static int do_until(pirn_case *op, int64_t deadline, const char *call)
     } else {
         void *winner = select_wait(
             v, &s, op->kind_ == PIRN_CASE_SEND_ ? WAIT_CHAN_SEND_UNTIL : WAIT_CHAN_RECV_UNTIL);
+        visit_waited_end(v);
         if (winner == select_timer_of(&s)) {
             return -ETIMEDOUT;
         }

@@ -38,7 +38,7 @@ extern const struct timer_kind select_timer;
 int select_try(struct visit v, struct select *s);
 /* After that: gives back the locks. */
 void select_unlock(struct select *s);
-/* Or waits, which ends the visit. Who came: select_timer_of(s), select_also_of(s), or an operation,
+/* Or waits, and then visit_waited_end(). Who came: select_timer_of(s), select_also_of(s), or an operation,
  * for select_case_of(). */
 void *select_wait(struct visit v, struct select *s, enum wait_reason reason);
 

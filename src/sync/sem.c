@@ -61,16 +61,18 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
     waitq_put(&s->waiters_, w);
     struct unlock_to u = {word_of(&s->state_), word | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_SEM);
+    visit_waited_end(v);
     tool_acquire(s);
 }
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
 {
-    enter();
     check_number(n);
+    enter();
     uint64_t word = word_lock(word_of(&s->state_));
     bool taken = take(s, n);
     word_unlock(word_of(&s->state_), word);
+    leave();
     if (taken) {
         tool_acquire(s);
     }
@@ -158,6 +160,7 @@ EXPORT bool pirn_barrier_wait(pirn_barrier *b)
     waitq_put(&b->waiters_, w);
     struct unlock_to u = {word_of(&b->state_), word};
     visit_park(v, w, commit_unlock, &u, WAIT_BARRIER);
+    visit_waited_end(v);
     tool_acquire(b);
     return false;
 }

@@ -153,6 +153,7 @@ EXPORT void pirn_wg_wait(pirn_wg *wg)
     waitq_put(&wg->waiters_, w);
     struct unlock_to u = {state, s | WAITERS};
     visit_park(v, w, commit_unlock, &u, WAIT_WG);
+    visit_waited_end(v);
     tool_acquire(wg);
     if (unlikely(count_of(at_load(state, RELAXED)) != 0)) {
         misuse("sync: WaitGroup is reused before previous Wait has returned");

@@ -31,7 +31,8 @@ static inline void visit_must_wait(struct visit v, at_u64 *word, uint64_t value,
     }
 }
 
-void mutex_lock_again(struct pirn_mutex *m); /* by a call that has waited */
+void mutex_lock_again(struct visit v,
+                      struct pirn_mutex *m); /* by a call that has waited; ends the visit */
 /* mutex.c. For a caller that is inside a visit, and may hold another object's lock: false if the
  * mutex is not locked, which is to be reported when neither is so any more. */
 bool mutex_unlock_visiting(struct pirn_mutex *m);

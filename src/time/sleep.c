@@ -35,14 +35,17 @@ static int sleep_in(struct visit v, struct pirn_ctx *ctx, int64_t when)
     pirn_case done = {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx_done(ctx)};
     struct chan_op op;
     struct select s = SELECT_INIT(&done, &op, 1, when);
-    if (select_try(v, &s) >= 0) {
-        return ctx_err(ctx);
+    bool in_time = true;
+    if (select_try(v, &s) < 0) {
+        if (when <= now_ns()) {
+            select_unlock(&s);
+            in_time = false;
+        } else {
+            in_time = select_wait(v, &s, WAIT_SLEEP_CTX) != select_timer_of(&s);
+        }
     }
-    if (when <= now_ns()) {
-        select_unlock(&s);
-        return 0;
-    }
-    return select_wait(v, &s, WAIT_SLEEP_CTX) == select_timer_of(&s) ? 0 : ctx_err(ctx);
+    leave();
+    return in_time ? ctx_err(ctx) : 0;
 }
 
 /* to_come: it is known to be in the future. */
@@ -63,6 +66,7 @@ ALWAYS_INLINE int sleep_until(int64_t when, bool to_come)
         struct sleep s = {.waiter = waiter_of(mp, NULL, NULL), .when = when};
         park(commit_sleep, &s, WAIT_SLEEP);
     }
+    leave();
     return 0;
 }
 

@@ -32,7 +32,7 @@ static void drop(struct pirn_timer *t)
         if (t->ctx) {
             ctx_unref(t->ctx);
         }
-        free(t);
+        heap_free(t);
     }
 }
 
@@ -59,19 +59,25 @@ static void count_off(struct pirn_timer *t, struct call *c)
 static void end_call(struct at_end *e, bool dropped)
 {
     struct call *c = (struct call *)(void *)e;
-    (void)dropped; /* nothing here needs a runtime, but who waits */
+    if (dropped) { /* nothing here needs a runtime, but who waits */
+        count_off(c->timer, c);
+        return;
+    }
+    enter_anyway();
     count_off(c->timer, c);
+    leave();
 }
 
 static void run_call(void *arg)
 {
     struct pirn_timer *t = arg;
-    struct m *mp = getm(); /* no entry into the runtime before the call is known */
+    struct m *mp = enter_anyway(); /* it does not end here before the call is known */
     struct call c = {.at_end = {.fn = end_call}, .timer = t, .id = mp ? mp->curg->id : 0};
     word_lock(&t->word);
     c.next = t->running;
     t->running = &c;
     word_unlock(&t->word, 0);
+    leave();
     g_at_end(&c.at_end);
     tool_acquire(&t->fn); /* after it was set, */
     if (t->ctx) {
@@ -231,7 +237,7 @@ bool timer_chan_end_locked(struct pirn_timer *t)
 
 void timer_chan_free(struct pirn_timer *t)
 {
-    free(t);
+    heap_free(t);
 }
 
 /*
@@ -261,8 +267,8 @@ static bool set_chan_timer(struct pirn_timer *t, int64_t when, int64_t period)
 static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
 {
     struct pirn_timer *t = timer_make(&chan_timer);
-    struct visit v = visit_begin();
     t->chan = pirn_chanv_make(sizeof(pirn_ns), 1);
+    struct visit v = visit_begin();
     chan_set_timer(t->chan, t);
     tool_release(&t->chan->timer);
     if (v.mp || v.entered) {
@@ -342,7 +348,9 @@ EXPORT void pirn_timer_free(pirn_timer *t)
     if (t->chan) {
         pirn_chanv_release(t->chan);
     } else {
+        struct visit v = visit_begin();
         drop(t);
+        visit_end(v);
     }
 }
 

@@ -319,3 +319,19 @@ TEST_RUN_ATTR(locals_report_it, .procs = "1,4")
     CHECK_EQ(pirn_local_get(keys[19]), keys);
     CHECK_EQ(pirn_local_get(keys[0]), keys);
 }
+
+TEST_RUN_ATTR(notify_reports_it, .procs = "1,4")
+{
+    pirn_chan(int) c = pirn_chan_make(int, 1);
+    struct sigaction sa;
+    need_own_malloc();
+    fail_after = 1;
+    int first = pirn_signal_notify(c, SIGUSR1);
+    fail_after = 0;
+    CHECK_EQ(first, -ENOMEM);
+    CHECK_EQ(sigaction(SIGUSR1, NULL, &sa), 0);
+    CHECK(sa.sa_handler == SIG_DFL);
+    CHECK_EQ(pirn_signal_notify(c, SIGUSR1), 0);
+    pirn_signal_stop(c);
+    pirn_chan_release(c);
+}

@@ -12,7 +12,7 @@
 
 #include "gate.h"
 
-#define MOST 60
+#define MOST 90 /* mappings */
 #define GOROUTINES 400
 
 static at_u64 mapped; /* bytes, net */

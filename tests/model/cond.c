@@ -19,9 +19,10 @@ void pirn_mutex_lock(pirn_mutex *m)
     model_lock(m);
 }
 
-void mutex_lock_again(pirn_mutex *m)
+void mutex_lock_again(struct visit v, pirn_mutex *m)
 {
     model_lock(m);
+    visit_end(v);
 }
 
 void pirn_mutex_unlock(pirn_mutex *m)

@@ -105,14 +105,15 @@ MODEL(sysmon_meets_a_new_p, .setup = setup_new_p, .threads = {sysmon_thread, p_i
 
 static bool no_thread;
 
-int m_start(struct p *pp, struct g *gp, bool spinning)
+int m_start(struct p *pp, bool born)
 {
-    (void)gp;
-    (void)spinning;
-    CHECK(pp == &ps[0] || pp == &ps[1]);
+    CHECK(!pp && born);
     if (no_thread) {
         return -EAGAIN;
     }
+    factory_born(&ms[2]); /* the thread, at once */
+    CHECK(ms[2].p == &ps[0] || ms[2].p == &ps[1]);
+    ms[2].p = NULL;
     if (at_add(&served, 1, ACQ_REL) + 1 == 2) {
         futex_wake(&served, 1);
     }

@@ -122,6 +122,11 @@ STUB int64_t timers_next(void)
     return PIRN_NEVER;
 }
 
+STUB bool timers_unkept(void)
+{
+    return false;
+}
+
 STUB bool timers_unattended(void)
 {
     return false;
@@ -184,6 +189,8 @@ static void machine_setup(uint32_t n)
         at_store(&sched.allp[i], &ps[i], RELAXED);
         ms[i].keeps = PIRN_NEVER;
         ms[i].p = &ps[i];
+        at_store(&ps[i].m, &ms[i], RELAXED);
+        at_store(&ms[i].where, M_RUNTIME, RELAXED);
         ms[i].id = (int)i;
         rand_seed(&ms[i].rand, i);
     }
@@ -195,6 +202,7 @@ MAYBE static void machine_idle(int i)
 {
     struct m *mp = &ms[i];
     pidle_put_locked(mp->p);
+    at_store(&mp->p->m, NULL, RELAXED);
     mp->p = NULL;
     mp->idle = true;
     mp->idle_next = sched.midle;
@@ -246,7 +254,10 @@ MAYBE static struct m *m_begin(int i)
         note_wait(&mp->park);
         note_clear(&mp->park);
         mp->p = mp->nextp;
+        mp->nextg = mp->nextp_g;
         mp->nextp = NULL;
+        mp->nextp_g = NULL;
+        at_store(&mp->p->m, mp, RELAXED);
     }
     return mp;
 }
@@ -274,8 +285,9 @@ static void commit_end(struct m *mp, struct g *gp)
 void *g_main(void)
 {
     struct m *mp = switch_finish();
+    leave();
     body[mp->curg - gs](mp);
-    mp = getm();
+    mp = enter();
     switch_away(mp, mp->curg, NULL, commit_end);
     model_fail("a goroutine was resumed after its end");
 }
@@ -302,9 +314,11 @@ MAYBE static void run_g(struct m *mp, struct g *gp)
     at_count(&mp->p->counts.switches, 1);
     note_run(i);
     mp->curg = gp;
+    at_store(&mp->where, M_USER, RELEASE);
     if (body[i]) {
         body[i](mp);
     }
+    at_store(&mp->where, M_RUNTIME, RELAXED);
     mp->curg = NULL;
 }
 

@@ -54,7 +54,7 @@ PLANTED = {
 }
 
 # Statements that wake somebody: each is taken out.
-WAKES = re.compile(r'^\s*(wake_for|wake_one|wake_for_more|wake_if_idle|wake_slow|note_post|futex_wake|'
+WAKES = re.compile(r'^\s*(wake_for|wake_one|wake_for_more|wake_if_idle|wake_slow|wake_all|p_let_go_end|note_post|futex_wake|'
                    r'word_wake|sysmon_kick|kick|foreign_ready|waiter_ready|waiter_ready_list)\(.*\);'
                    r'(\s*/\*.*)?$')
 # Re-checks: file, text, what takes its place.
@@ -65,11 +65,38 @@ RECHECKS = [
     ('src/sched/idle.c', '(work_visible() || timers_unattended())', '(work_visible() || 0)'),
     ('src/sched/idle.c', 'sched.nmidle--;\n    keep_until_locked(mp, PIRN_NEVER);', 'sched.nmidle--;'),
     ('src/sched/idle.c', 'keep_until_locked(mp, PIRN_NEVER); /* all', '; /* all'),
-    ('src/sched/idle.c', 'if (mp->idle && sched.pidle && when <', 'if (sched.pidle && when <'),
+    ('src/sched/idle.c', 'if (mp->idle && sched.pidle && !sched.stopped\n        && when <',
+     'if (sched.pidle && !sched.stopped\n        && when <'),
     ('src/sched/findwork.c', 'timers_look(mp->p);', ';'),
     ('src/sched/findwork.c', 'if (timers_steal(victim, &now) &&', 'if (0 &&'),
-    ('src/sched/idle.c', 'if (mp->idle && sched.pidle) {', 'if (sched.pidle) {'),
-    ('src/sched/idle.c', '(pp && (sched.globq.list.n || at_load(&pp->retire, RELAXED)))', 'false'),
+    ('src/sched/idle.c', 'if (mp->idle && sched.pidle && !sched.stopped) {',
+     'if (sched.pidle && !sched.stopped) {'),
+    ('src/sched/idle.c', '(pp && (at_load(&sched.globq.size, RELAXED) || at_load(&pp->retire, RELAXED)))',
+     'false'),
+    ('src/sched/idle.c', 'if (mp->idle && sched.pidle && !sched.stopped) {',
+     'if (mp->idle && sched.pidle) {'),
+    ('src/sched/idle.c', 'if (sched.stopped) {\n        return NULL;', 'if (0) {\n        return NULL;'),
+    ('src/sched/idle.c', 'bool can =\n        !sched.stopped\n', 'bool can =\n        true\n'),
+    ('src/sched/idle.c', '    if (!mp->nextp) {\n        mp->locked_waits', '    if (1) {\n        mp->locked_waits'),
+    ('src/sched/idle.c', '    struct p *pp = mp->p;\n    mp->p = NULL;\n    at_store(&pp->m, NULL, RELAXED);',
+     '    struct p *pp = mp->p;\n    mp->p = NULL;'),
+    ('src/sched/entry.c', 'if (at_cas(&mp->attention, &a, a & ~(uint32_t)(M_ASKED | M_LOST), ACQUIRE, RELAXED)) {',
+     'if (at_and(&mp->attention, ~(uint32_t)(M_ASKED | M_LOST), ACQUIRE)) {'),
+    ('src/sched/entry.c', '    m_queue_bound_locked(mp);\n    }\n    return heir;', '    }\n    return heir;'),
+    ('src/sched/retake.c', 'return at_cas(&mp->where, &where, M_TAKEN, ACQ_REL, RELAXED);',
+     'return at_load(&mp->where, ACQUIRE) == where && (at_store(&mp->where, M_TAKEN, RELEASE), true);'),
+    ('src/sched/retake.c', 'bool same = at_load(&mp->where, ACQUIRE) == M_USER &&', 'bool same ='),
+    ('src/sched/retake.c', 'if (at_cas(&mp->attention, &a, to, ACQ_REL, RELAXED)) {',
+     'at_store(&mp->attention, to, RELEASE);\n        if (1) {'),
+    ('src/sched/retake.c', 'if (at_load(&pp->m, RELAXED) == mp && !m_told_to_stop(mp)', 'if (!m_told_to_stop(mp)'),
+    ('src/sched/retake.c', 'if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {', 'if (0) {'),
+    ('src/sched/syscall.c', 'if (unlikely(!at_cas(&mp->where, &where, M_RUNTIME, ACQUIRE, ACQUIRE))) {',
+     'if (at_load(&mp->where, ACQUIRE) == where ? (at_store(&mp->where, M_RUNTIME, RELAXED), false)\n'
+     '        : (where = at_load(&mp->where, ACQUIRE), true)) {'),
+    ('src/sched/lockthread.c', 'bool visited = host.visitor;', 'bool visited = false;'),
+    ('src/sched/lockthread.c', 'host.asleep_on = gp ? NULL : n;', 'host.asleep_on = n;'),
+    ('src/sched/world.c', 'at_or(&mp->attention, M_PREEMPT, RELAXED);', ';'),
+    ('src/sched/world.c', '    sched.stopped = true;', '    ;'),
     ('src/sched/runq.c', 'if (t == at_load(&q->tail, RELAXED)) {', 'if (1) {'),
     ('src/sched/runq.c', '        if (n > RING / 2) {', '        if (0) {'),
     ('src/sched/runq.c', 'if (at_load(&q->tail, RELAXED) - h < RING\n        || !at_cas',
@@ -133,6 +160,7 @@ RECHECKS = [
 HOME = {'idle': 'wake', 'findwork': 'wake', 'schedule': 'wake', 'globq': 'wake', 'sched': 'wake',
         'os': 'lock', 'p': 'resize', 'm': 'stop', 'g': 'gfree', 'sysmon': 'wake_next', 'switch': 'park',
         'stack': 'stackpool', 'stackmem': 'stackpool', 'factory': 'kick', 'foreign': 'foreign_life',
+        'entry': 'retake', 'syscall': 'retake', 'preempt': 'handoff',
         'waitq': 'mutex', 'rwmutex': 'mutex', 'sem': 'mutex', 'once': 'mutex'}
 
 

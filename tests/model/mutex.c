@@ -79,11 +79,11 @@ static void drops(void)
 }
 
 /* By a call that has waited for something else meanwhile, such as a condition. */
-void mutex_lock_again(pirn_mutex *m);
+void mutex_lock_again(struct visit v, pirn_mutex *m);
 bool mutex_unlock_visiting(pirn_mutex *m);
 static void adds_again(void)
 {
-    mutex_lock_again(&o->mutex);
+    mutex_lock_again(visit_again(), &o->mutex);
     counter++;
     CHECK(mutex_unlock_visiting(&o->mutex));
 }

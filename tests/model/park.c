@@ -37,7 +37,7 @@ static void waits(struct m *mp)
 {
     struct waiter foreign;
     volatile int on_stack = 41;
-    struct visit v = visit_of(mp, false);
+    struct visit v = visit_begin();
     CHECK(visit_can_wait(v));
     lock(&list_lock);
     if (at_load(&posted, RELAXED)) {
@@ -51,11 +51,11 @@ static void waits(struct m *mp)
     on_stack++;
     visit_park(v, w, commit_unlock, &list_lock, WAIT_PARK);
     CHECK(on_stack == 42);
+    visit_waited_end(v);
 }
 
-static void posts(struct m *mp)
+static void posts_entered(void)
 {
-    (void)mp;
     lock(&list_lock);
     struct waiter *first = list;
     list = NULL;
@@ -66,10 +66,18 @@ static void posts(struct m *mp)
     }
 }
 
+static void posts(struct m *mp)
+{
+    (void)mp;
+    enter();
+    posts_entered();
+    leave();
+}
+
 static void foreign_posts(void)
 {
     CHECK(foreign_enter());
-    posts(NULL);
+    posts_entered();
     foreign_leave();
 }
 
@@ -142,10 +150,12 @@ static void parks_in_vain(struct m *mp)
 {
     (void)mp;
     volatile int on_stack = 41;
+    enter();
     lock(&list_lock);
     on_stack++;
     park(commit_refuses, &list_lock, WAIT_PARK);
     CHECK(on_stack == 42);
+    leave();
 }
 
 static void setup_in_vain(void)
@@ -172,8 +182,10 @@ static void publishes(struct m *mp)
     (void)mp;
     volatile int on_stack = 41;
     on_stack++;
+    enter();
     park(commit_publish, NULL, WAIT_PARK);
     CHECK(on_stack == 42);
+    leave();
 }
 
 /* Shares nothing with the goroutine but the G: the status itself must order what was written before
@@ -247,7 +259,7 @@ static void setup_list_busy(void)
 static void busy_posts_list(void)
 {
     set_current_m(&ms[0]);
-    posts(&ms[0]);
+    posts_entered();
     wait_for(0);
     wait_for(1);
 }

@@ -39,7 +39,8 @@ void thread_stack_bounds(void **lo, size_t *size)
 
 size_t fmt(char *buf, size_t size, const char *format, ...)
 {
-    (void)buf, (void)size, (void)format;
+    (void)size, (void)format;
+    *buf = 0;
     return 0;
 }
 
@@ -100,15 +101,15 @@ static void setup_spinning(void)
 static void setup_two(void)
 {
     setup(2);
-    at_store(&made[0]->stop, 1, RELAXED);
-    at_store(&made[1]->stop, 1, RELAXED);
+    at_store(&made[0]->attention, M_STOP, RELAXED);
+    at_store(&made[1]->attention, M_STOP, RELAXED);
 }
 
 /* The first is about to sleep. */
 static void setup_sleeper(void)
 {
     setup_two();
-    at_store(&made[0]->stop, 0, RELAXED);
+    at_store(&made[0]->attention, 0, RELAXED);
     pidle_put_locked(made[0]->p);
     made[0]->p = NULL;
 }

@@ -51,10 +51,11 @@ bool stack_contains(const void *addr)
 /* An ideal mutex. */
 static at_u32 mutex_key;
 
-void mutex_lock_again(pirn_mutex *m)
+void mutex_lock_again(struct visit v, pirn_mutex *m)
 {
     (void)m;
     model_lock(&mutex_key);
+    visit_end(v);
 }
 bool mutex_unlock_visiting(pirn_mutex *m)
 {
@@ -176,7 +177,7 @@ static void waits_until(struct m *mp)
 {
     (void)mp;
     int r = 0;
-    mutex_lock_again(NULL);
+    model_lock(&mutex_key);
     if (!tokens) {
         r = pirn_cond_wait_until(cond, NULL, SOON_ENOUGH);
         CHECK(r == -ETIMEDOUT || (r == 0 && tokens == 1));
@@ -196,7 +197,7 @@ static void setup_cond(void)
 
 static void foreign_signals(void)
 {
-    mutex_lock_again(NULL);
+    model_lock(&mutex_key);
     tokens = 1;
     mutex_unlock_visiting(NULL);
     pirn_cond_signal(cond);
@@ -216,7 +217,7 @@ UNTIL(signal_or_deadline, setup_cond, nobody_waits, m0_until, foreign_signals)
 static void waits_without(struct m *mp)
 {
     (void)mp;
-    mutex_lock_again(NULL);
+    model_lock(&mutex_key);
     while (!tokens) {
         pirn_cond_wait(cond, NULL);
     }
@@ -265,7 +266,7 @@ static void receives_in_context(struct m *mp)
 static void waits_in_context(struct m *mp)
 {
     (void)mp;
-    mutex_lock_again(NULL);
+    model_lock(&mutex_key);
     int r = tokens ? -1 : pirn_cond_wait_until(cond, NULL, PIRN_NEVER);
     CHECK(r == -1 || r == -ECANCELED || (r == 0 && tokens == 1));
     mutex_unlock_visiting(NULL);

@@ -343,7 +343,8 @@ TEST(every_instruction)
     CHECK_EQ(sigaction(SIGTRAP, &sa, NULL), 0);
     sa.sa_sigaction = step_from_here;
     CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1}, step, NULL), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1, .flags = PIRN_F_NO_PREEMPT}, step, NULL),
+             0);
     if (!at_load(&steps, RELAXED))
         SKIP("no single steps here");
     CHECK_GT(at_load(&steps_of_switch, RELAXED), 100);

@@ -108,8 +108,14 @@ NEVER(poller_events)
 NEVER(poller_look)
 NEVER(poller_remove)
 NEVER(poller_start)
-NEVER(signal_unwatch)
+NEVER(signal_end_of)
 NEVER(timer_forget)
+
+STUB int poller_restart(void);
+STUB int poller_restart(void)
+{
+    return 0;
+}
 
 STUB void poller_stop(void);
 STUB void poller_stop(void)

@@ -13,6 +13,7 @@
 #include "explorer/explorer.h"
 
 static void *main_sp;
+static struct thread outside; /* setup and finish */
 static struct {
     void *addr;
     size_t size;
@@ -102,6 +103,7 @@ static void *first_frame(char *stack)
 void threads_start(void)
 {
     ex.nthreads = 0;
+    tls_save(&outside);
     for (int i = 0; i < NT && ex.model->threads[i]; i++) {
         struct thread *t = &ex.threads[i];
         char *stack = t->stack ? t->stack : aligned_alloc(64, STACK_SIZE);
@@ -121,6 +123,7 @@ void threads_run(int first)
     ex.cur = first;
     tls_load(&ex.threads[first]);
     arch_switch(&main_sp, ex.threads[first].sp);
+    tls_load(&outside);
 }
 
 /* What the modelled sources call for arch_switch, which stores the sp where no hook can see it. */

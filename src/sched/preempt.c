@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Preemption of any code, by switching kernel threads.
+ *
+ * A goroutine can't be switched away from inside a signal handler: it may hold malloc's lock, an address
+ * in thread-local storage, a FILE. So the thread stays with it. The handler, on the thread's signal
+ * stack, gives the P to another thread, queues the goroutine bound to this one, and sleeps; whoever
+ * comes to the goroutine gives his P to this thread, the handler returns, and the code goes on at the
+ * instruction where it was.
+ *
+ * The signal comes from a timer on the CPU clock of the thread, every half slice. It never interrupts a
+ * system call that waits: a thread that waits uses no CPU. A goroutine that runs when it fires, and ran
+ * when it fired before, without a switch in between, has used up its slice.
+ *
+ * Rules
+ * - In the runtime (entry.c) nothing happens but a note for leave(), which then does the same. There
+ *   the thread may hold locks of pirn's.
+ * - The handler takes locks of pirn's only, allocates nothing, makes no thread. If there is no thread for
+ *   the P it asks for one and returns: the goroutine goes on for another half slice.
+ * - Few threads are made for it (factory_want_spare_locked). When there are no more, goroutines that have
+ *   a thread take turns.
+ * - Where the timer can't be made, sysmon sends the signal, which may interrupt system calls.
+ *
+ * The signal is SIGURG unless configured: nobody uses it for long, it is ignored by default, and two
+ * pending are one. One that is not ours goes to the handler that was there before.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sched/switch.h"
+
+#define TICKS_PER_SLICE 2
+#define LEAST_SLICE ((int64_t)8 * 1000 * 1000) /* two ticks of the kernel at 250 Hz */
+
+static struct {
+    struct sigaction before;
+    bool installed;
+    at_u32 said; /* that there are no timers */
+} preempt;
+
+/* --- whose turn it is ----------------------------------------------------------------------------- */
+
+/* Has it computed, and nothing else, since the last look? Then it has had a slice, or is to go anyway. */
+bool preempt_due(struct m *mp)
+{
+    struct p *pp = mp->p;
+    if (!pp || !mp->curg) {
+        return false;
+    }
+    if (at_load(&pp->retire, RELAXED)) {
+        return true;
+    }
+    return mp->seen.p == pp && mp->seen.tick == at_load(&pp->tick, RELAXED)
+           && mp->seen.switches == at_load(&pp->counts.switches, RELAXED) && p_has_work(pp);
+}
+
+/* The clock has ticked. */
+static bool look(struct m *mp)
+{
+    struct p *pp = mp->p;
+    bool due = preempt_due(mp);
+    if (pp && !due) {
+        uint32_t tick = at_load(&pp->tick, RELAXED);
+        if (mp->seen.p == pp && mp->seen.tick == tick
+            && mp->seen.switches != at_load(&pp->counts.switches, RELAXED)) {
+            at_store(&pp->slice_over, 1,
+                     RELAXED); /* some that ready each other: choose() sees to it */
+        }
+        mp->seen.p = pp;
+        mp->seen.tick = tick;
+        mp->seen.switches = at_load(&pp->counts.switches, RELAXED);
+    }
+    return due;
+}
+
+/* In the runtime, with a P, from a goroutine: lets another thread go on, and waits for its turn. */
+void preempt_here(struct m *mp)
+{
+    struct p *pp = mp->p;
+    lock(&sched.lock);
+    /* The world, by this one: all others are marked for it. It may be marked as one P too many. */
+    bool stopped = sched.stopped && !(at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD);
+    if (m_told_to_stop(mp) || stopped) {
+        unlock(&sched.lock);
+        if (stopped) {
+            at_or(&mp->attention, M_PREEMPT, RELAXED); /* when it has started the world */
+        }
+        return;
+    }
+    struct m *heir = NULL;
+    if (!sched.midle) {
+        factory_want_spare_locked(); /* for the others: the heir may have a goroutine of its own */
+    }
+    if (at_load(&pp->retire, RELAXED)) {
+        p_give_up_locked(mp);
+        m_queue_bound_locked(mp);
+    } else if ((heir = m_give_way_locked(mp))) {
+        at_count(&pp->counts.preempted, 1);
+    } else {
+        unlock(&sched.lock);
+        return;
+    }
+    unlock(&sched.lock);
+    if (heir) {
+        note_post(&heir->park);
+    } else {
+        wake_for(NULL);
+    }
+    m_wait_for_p(mp);
+}
+
+/* --- the handler ----------------------------------------------------------------------------------- */
+
+/* From the timer of this thread, or preempt_send, whose signal has lost its sender if the kernel had no room
+ * for that. */
+static bool is_ours(const siginfo_t *info, struct m *mp)
+{
+    if (!mp) {
+        return false;
+    }
+    if (info->si_code == SI_TIMER || info->si_code == SI_QUEUE) {
+        return info->si_value.sival_ptr == mp;
+    }
+    return info->si_code == SI_USER && info->si_pid == 0 && at_xchg(&mp->signalled, 0, RELAXED);
+}
+
+/* A handler that was installed after ours may call ours in turn: once is enough. */
+static __thread bool chaining __attribute__((tls_model("initial-exec")));
+
+static void call_handler_before(int sig, siginfo_t *info, void *context)
+{
+    struct sigaction sa = preempt.before;
+    if (chaining || sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) {
+        return;
+    }
+    chaining = true;
+    if (sa.sa_flags & SA_SIGINFO) {
+        sa.sa_sigaction(sig, info, context);
+    } else {
+        sa.sa_handler(sig);
+    }
+    chaining = false;
+}
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    struct m *mp = getm();
+    if (!is_ours(info, mp)) {
+        call_handler_before(sig, info, context);
+        errno = saved;
+        return;
+    }
+    uint32_t where = at_load(&mp->where, RELAXED);
+    if (where == M_RUNTIME) {
+        if (mp->curg && look(mp)) {
+            at_or(&mp->attention, M_PREEMPT, RELAXED);
+        }
+    } else if (where == M_USER && !m_told_to_stop(mp)) {
+        at_store(&mp->where, M_RUNTIME, RELAXED);
+        at_fence_light(); /* [E1] */
+        m_settle(mp);
+        if (mp->p && look(mp)) {
+            preempt_here(mp);
+        }
+        at_store(&mp->where, M_USER, RELEASE); /* [E2] */
+    }
+    errno = saved;
+}
+
+/* --- threads --------------------------------------------------------------------------------------- */
+
+static int64_t slice(void)
+{
+    return (int64_t)max_u64((uint64_t)sched.config.time_slice, LEAST_SLICE);
+}
+
+/* In the new thread, which still blocks all signals. */
+void preempt_thread_begin(struct m *mp)
+{
+    if (!sched.preempt) {
+        return;
+    }
+    struct sigevent ev = {.sigev_notify = SIGEV_THREAD_ID,
+                          .sigev_signo = sched.preempt_signal,
+                          .sigev_value.sival_ptr = mp};
+    ev._sigev_un._tid = at_load(&mp->tid, RELAXED);
+    int64_t ns = slice() / TICKS_PER_SLICE;
+    struct timespec half = {.tv_sec = ns / PIRN_SEC, .tv_nsec = ns % PIRN_SEC};
+    struct itimerspec every = {.it_interval = half, .it_value = half};
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &ev, &mp->timer) == 0) {
+        at_store(&mp->has_timer, timer_settime(mp->timer, 0, &every, NULL) == 0, RELAXED);
+        if (!at_load(&mp->has_timer, RELAXED)) {
+            timer_delete(mp->timer);
+        }
+    }
+    if (!at_load(&mp->has_timer, RELAXED) && !at_xchg(&preempt.said, 1, RELAXED)) {
+        say("pirn: no timers for preemption (%s): sysmon sends the signals, and system calls may "
+            "be "
+            "interrupted\n",
+            strerrordesc_np(errno));
+    }
+}
+
+void preempt_thread_end(struct m *mp)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, NULL);
+    lock(&sched.lock);
+    preempt_timer_end_locked(mp);
+    unlock(&sched.lock);
+}
+
+void preempt_timer_end_locked(struct m *mp)
+{
+    if (at_load(&mp->has_timer, RELAXED)) {
+        timer_delete(mp->timer);
+        at_store(&mp->has_timer, false, RELAXED);
+    }
+}
+
+/* By who must, from another thread. The M has a thread: sched.lock is held, or it is sysmon that saw it. */
+void preempt_send(struct m *mp)
+{
+    siginfo_t info = {.si_signo = sched.preempt_signal, .si_code = SI_QUEUE};
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = mp;
+    int tid = at_load(&mp->tid, RELAXED);
+    at_store(&mp->signalled, 1, RELAXED);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sched.preempt_signal, &info);
+}
+
+/* --- life -------------------------------------------------------------------------------------------- */
+
+int preempt_start(void)
+{
+    struct sigaction sa = {.sa_sigaction = handler,
+                           .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigemptyset(&sa.sa_mask);
+    at_store(&preempt.said, 0, RELAXED);
+    sched.preempt_signal = sched.config.preempt_signal ? sched.config.preempt_signal : SIGURG;
+    sigdelset(&sched.sigmask, sched.preempt_signal);
+    preempt.installed = false;
+    if (!sched.preempt) {
+        return 0;
+    }
+    if (sched.config.time_slice < LEAST_SLICE) {
+        say("pirn: a time slice of %ld us is too short for the kernel's clock: it is 8 ms\n",
+            (long)(sched.config.time_slice / PIRN_US));
+    }
+    if (sigaction(sched.preempt_signal, &sa, &preempt.before)) {
+        return -errno;
+    }
+    if (preempt.before.sa_sigaction == handler) { /* left there, or put back by the program */
+        preempt.before = (struct sigaction){.sa_handler = SIG_DFL};
+    }
+    preempt.installed = true;
+    return 0;
+}
+
+/* For who wants the signal for the program: it gets those that are not ours. */
+int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old)
+{
+    if (!preempt.installed || sig != sched.preempt_signal) {
+        return sigaction(sig, sa, old);
+    }
+    struct sigaction before = preempt.before;
+    if (sa) {
+        preempt.before = *sa;
+    }
+    if (old) {
+        *old = before;
+    }
+    return 0;
+}
+
+/* If the program has put its own handler there meanwhile, that stays. */
+void preempt_stop(void)
+{
+    struct sigaction now;
+    if (preempt.installed && sigaction(sched.preempt_signal, NULL, &now) == 0
+        && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler) {
+        sigaction(sched.preempt_signal, &preempt.before, NULL);
+    }
+    preempt.installed = false;
+}
+
+/* By sysmon, now and then: a handler that the program has installed since is called by ours. */
+void preempt_check_handler(void)
+{
+    struct sigaction now,
+        ours = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    if (!preempt.installed || sigaction(sched.preempt_signal, NULL, &now)
+        || (now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler)) {
+        return;
+    }
+    sigemptyset(&ours.sa_mask);
+    if (sigaction(sched.preempt_signal, &ours, &now) == 0 && now.sa_sigaction != handler) {
+        preempt.before = now;
+    }
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Taking the P from a thread that blocks, on behalf of sysmon: entry.c has the protocol.
+ *
+ * A thread loses its P when it is seen in the same call twice, a quarter of a millisecond apart, while
+ * others have work for the P. Whether it is in one it has announced (syscall.c), or is asked about in
+ * /proc/self/task/TID/syscall, which says "running" or where it waits. It is never signalled: the call
+ * that it is in would end with EINTR. It comes back without a P, runs on to its next entry into pirn or
+ * tick of its CPU clock, and queues there.
+ *
+ * Where /proc or membarrier is denied (seccomp, a process that may not be dumped) the thread is
+ * signalled when its slice is over; that is said once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "sched/sched.h"
+
+#define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
+
+static struct {
+    int reserve; /* a descriptor for when there are no more; -1: none */
+    at_u32 said;
+    bool denied; /* for good */
+    bool blind;  /* for want of a descriptor */
+} retake = {.reserve = -1};
+
+static int open_proc(int tid)
+{
+    char path[64];
+    fmt(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static void keep_reserve(void)
+{
+    if (retake.reserve < 0) {
+        retake.reserve = open("/proc/self", O_PATH | O_CLOEXEC);
+    }
+}
+
+static void say_denied(const char *what, int err)
+{
+    retake.denied = true;
+    if (!at_xchg(&retake.said, 1, RELAXED)) {
+        say("pirn: %s (%s): a thread that blocks is not seen, it keeps its P until its slice is "
+            "over, "
+            "and its call may be interrupted\n",
+            what, strerrordesc_np(err));
+    }
+}
+
+/* Is the thread asleep in the kernel? */
+static bool is_blocked(int tid)
+{
+    char text[16] = "";
+    int fd = open_proc(tid);
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && retake.reserve >= 0) {
+        close(retake.reserve);
+        retake.reserve = -1;
+        fd = open_proc(tid);
+    }
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    int err = errno;
+    if (fd >= 0) {
+        close(fd);
+    }
+    keep_reserve();
+    retake.blind = n < 0 && (err == EMFILE || err == ENFILE);
+    if (n < 0 && err != ENOENT && err != ESRCH) {
+        say_denied("cannot read /proc/self/task/.../syscall", err);
+        retake.denied = !retake.blind;
+    }
+    return n > 0 && text[0] != 'r';
+}
+
+/* --- taking --------------------------------------------------------------------------------------- */
+
+/* The thread that had pp has been decided against. (Not by way of its m.p: it may be back already, and
+ * wait for the lock.) */
+static struct m *take_locked(struct p *pp)
+{
+    at_store(&pp->m, NULL, RELAXED);
+    at_count(&sched.retaken, 1);
+    if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {
+        p_stopped_locked(pp);
+        return NULL;
+    }
+    return p_pass_on_locked(pp, NULL);
+}
+
+/* True: the P of mp, which announced that it blocks, is ours. */
+static bool decide_announced(struct m *mp)
+{
+    uint32_t where = M_ANNOUNCED;
+    return at_cas(&mp->where, &where, M_TAKEN, ACQ_REL, RELAXED); /* [B1] */
+}
+
+/* The same for one that did not. */
+static bool decide_unannounced(struct p *pp, struct m *mp)
+{
+    at_or(&mp->attention, M_ASKED, RELAXED);
+    fence_heavy();                                                                        /* [E1] */
+    bool same = at_load(&mp->where, ACQUIRE) == M_USER && at_load(&pp->m, RELAXED) == mp; /* [E2] */
+    if (at_load(&fence_light_is_full, RELAXED)) { /* it was denied just now: nothing is sure */
+        say_denied("no membarrier", ENOSYS);
+        same = false;
+    }
+    uint32_t a = at_load(&mp->attention, RELAXED);
+    while (a & M_ASKED) {
+        uint32_t to = (a & ~(uint32_t)M_ASKED) | (same ? M_LOST : 0);
+        if (at_cas(&mp->attention, &a, to, ACQ_REL, RELAXED)) {
+            return same;
+        }
+    }
+    return false; /* it came back in the meantime, and keeps its P */
+}
+
+/* Takes pp from mp, if mp still blocks. */
+static void take(struct p *pp, struct m *mp, bool announced)
+{
+    struct m *heir = NULL;
+    lock(&sched.lock);
+    bool stopped = sched.stopped && !(at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD);
+    if (at_load(&pp->m, RELAXED) == mp && !m_told_to_stop(mp) && !stopped
+        && (announced ? decide_announced(mp) : decide_unannounced(pp, mp))) {
+        heir = take_locked(pp);
+    }
+    unlock(&sched.lock);
+    if (heir) {
+        note_post(&heir->park);
+    }
+}
+
+/* --- looking -------------------------------------------------------------------------------------- */
+
+/* Somebody would use the P: it has work, or another has more than it can do and nobody is idle. */
+static bool is_wanted(struct p *pp)
+{
+    return p_has_work(pp) || (!at_load(&sched.npidle, RELAXED) && work_visible());
+}
+
+static bool seen_before(struct p *pp, struct m *mp, int64_t now)
+{
+    struct blocked_look is = {.m = mp,
+                              .tick = at_load(&pp->tick, RELAXED),
+                              .nblocking = at_load(&mp->nblocking, RELAXED),
+                              .since = now};
+    struct blocked_look *was = &pp->seen_blocked;
+    if (was->m == is.m && was->tick == is.tick && was->nblocking == is.nblocking) {
+        return now - was->since >= TWICE_AFTER;
+    }
+    *was = is;
+    return false;
+}
+
+/* The slice is over, and neither a timer nor /proc helps. */
+static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
+{
+    if (sched.preempt && (retake.denied || retake.blind || !at_load(&mp->has_timer, RELAXED))
+        && now - pp->seen_since >= sched.config.time_slice / 2) {
+        preempt_send(mp);
+    }
+}
+
+bool retake_look(struct p *pp, int64_t now)
+{
+    struct m *mp = at_load(&pp->m, ACQUIRE); /* [E3] */
+    uint32_t where = mp ? at_load(&mp->where, RELAXED) : M_RUNTIME;
+    if (where == M_RUNTIME || where == M_TAKEN || !is_wanted(pp)) {
+        pp->seen_blocked.m = NULL;
+        return false;
+    }
+    bool announced = where == M_ANNOUNCED;
+    if (!announced && (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED)))) {
+        pp->seen_blocked.m = NULL;
+        signal_if_over(pp, mp, now);
+        return false;
+    }
+    if (!seen_before(pp, mp, now)) {
+        return true;
+    }
+    take(pp, mp, announced);
+    return true;
+}
+
+/* For who stops the world: whoever blocks there does not hold it up. True: it runs, and needs a signal. */
+bool retake_for_world(struct p *pp)
+{
+    struct m *mp = at_load(&pp->m, ACQUIRE); /* [E3] */
+    uint32_t where = mp ? at_load(&mp->where, RELAXED) : M_RUNTIME;
+    if (where == M_ANNOUNCED) {
+        take(pp, mp, true);
+    } else if (where == M_USER) {
+        if (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED))) {
+            return true;
+        }
+        take(pp, mp, false);
+    }
+    return false;
+}
+
+void retake_start(void)
+{
+    at_store(&retake.said, 0, RELAXED);
+    retake.denied = false;
+    keep_reserve();
+    if (at_load(&fence_light_is_full, RELAXED)) {
+        say_denied("no membarrier", ENOSYS);
+    }
+}
+
+void retake_stop(void)
+{
+    if (retake.reserve >= 0) {
+        close(retake.reserve);
+        retake.reserve = -1;
+    }
+}

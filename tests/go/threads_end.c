@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads that were needed for a while end when they have slept for long (10 s; 1 s in builds with small
+ * constants), but for one for each P; when they are needed again, others are made.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "go/busy.h"
+
+#define MANY 40
+#define WAIT (60 * PIRN_SEC)
+
+static atomic_int inside, leave_now;
+
+static void *waits(void *arg)
+{
+    atomic_fetch_add(&inside, 1);
+    while (!atomic_load(&leave_now))
+        plain_sleep(PIRN_MS);
+    return arg;
+}
+
+static void blocks(void)
+{
+    pirn_blocking(waits, NULL);
+}
+
+static int threads_of_the_process(void)
+{
+    char line[128];
+    int n = 0;
+    FILE *f = fopen("/proc/self/status", "re");
+    CHECK(f != NULL);
+    while (fgets(line, sizeof line, f)) {
+        if (!strncmp(line, "Threads:", 8))
+            n = atoi(line + 8);
+    }
+    fclose(f);
+    CHECK_GT(n, 0);
+    return n;
+}
+
+/* So many threads at once; then they have nothing to do. */
+static void need_many(void)
+{
+    pirn_wg wg = {0};
+    atomic_store(&inside, 0);
+    atomic_store(&leave_now, 0);
+    for (int i = 0; i < MANY; i++)
+        pirn_wg_go(&wg, blocks);
+    SLEEP_UNTIL(atomic_load(&inside) == MANY);
+    CHECK_GT(metrics().threads, MANY);
+    CHECK_GT(threads_of_the_process(), MANY);
+    atomic_store(&leave_now, 1);
+    pirn_wg_wait(&wg);
+}
+
+/* Threads that run, beside those that may sleep for ever. */
+static int left(void)
+{
+    return (int)metrics().threads - pirn_procs(0);
+}
+
+static void they_end(void)
+{
+    pirn_ns from = pirn_now();
+    while (left() > 1) {
+        CHECK_LT(pirn_now(), from + WAIT);
+        pirn_sleep(20 * PIRN_MS);
+    }
+    CHECK_GE(pirn_now() - from, 500 * PIRN_MS);                                   /* not at once */
+    for (int i = 0; threads_of_the_process() > (int)metrics().threads + 4; i++) { /* joined, too */
+        CHECK_LT(i, 1000);
+        pirn_sleep(PIRN_MS);
+    }
+    CHECK_GE(metrics().threads, pirn_procs(0) < MANY ? pirn_procs(0) : MANY);
+}
+
+TEST_RUN_ATTR(end_and_come_again, PROCS, .timeout = 150, .slow = true)
+{
+    for (int i = 0; i < 2; i++) {
+        need_many();
+        they_end();
+    }
+    need_many();
+}
+
+/* Nobody does anything meanwhile: the runtime does not wake for it all the time, but it does. */
+TEST_RUN_ATTR(end_while_all_sleep, PROCS, .timeout = 150, .slow = true)
+{
+    need_many();
+    CHECK_EQ(pirn_sleep(15 * PIRN_SEC), 0);
+    CHECK_LT(metrics().threads, MANY);
+}
+
+/* Those that locked goroutines sleep on stay. */
+static pirn_chan(int) turn;
+
+static void stays(void)
+{
+    pirn_lock_thread();
+    pid_t tid = gettid();
+    for (int got; pirn_chan_recv(turn, &got);)
+        CHECK_EQ(gettid(), tid);
+    pirn_unlock_thread();
+}
+
+TEST_RUN_ATTR(locked_ones_stay, PROCS, .timeout = 150, .slow = true)
+{
+    pirn_wg wg = {0};
+    turn = pirn_chan_make(int, 0);
+    for (int i = 0; i < 8; i++)
+        pirn_wg_go(&wg, stays);
+    need_many();
+    pirn_ns from = pirn_now();
+    while (left() > 8 + 1) {
+        CHECK_LT(pirn_now(), from + WAIT);
+        pirn_sleep(20 * PIRN_MS);
+    }
+    for (int i = 0; i < 64; i++)
+        pirn_chan_send(turn, i);
+    pirn_chan_close(turn);
+    pirn_wg_wait(&wg);
+    pirn_chan_release(turn);
+}
