@@ -2,12 +2,6 @@
 /* One goroutine sleeps 1 ms n times: how late it wakes (ns), p50 and p99. */
 #include "bench.h"
 
-static int compare(const void *a, const void *b)
-{
-    pirn_ns x = *(const pirn_ns *)a, y = *(const pirn_ns *)b;
-    return (x > y) - (x < y);
-}
-
 static int run(void *arg)
 {
     (void)arg;
@@ -22,7 +16,7 @@ static int run(void *arg)
         pirn_sleep(PIRN_MS);
         late[i] = pirn_now() - t0 - PIRN_MS;
     }
-    qsort(late, (size_t)n, sizeof *late, compare);
+    bench_sort(late, n);
     bench_value("sleep_late_p50", (double)late[n / 2]);
     bench_value("sleep_late_p99", (double)late[n * 99 / 100]);
     free(late);
