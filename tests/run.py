@@ -93,8 +93,9 @@ class Reader(threading.Thread):
 
 
 class Outcome:
-    def __init__(self, code, out, err, note, seconds):
-        self.code, self.out, self.err, self.note, self.seconds = code, out, err, note, seconds
+    def __init__(self, code, out, err, note, seconds, cpu=0.0):
+        self.code, self.out, self.err, self.note = code, out, err, note
+        self.seconds, self.cpu = seconds, cpu
 
 
 def end_of(code):
@@ -161,13 +162,14 @@ def run_process(cmd, env, timeout, split=False, trace=True):
     os.killpg(p.pid, signal.SIGKILL)
     with live_lock:
         live.discard(p.pid)
-        code = p.wait()
+        _, status, usage = os.wait4(p.pid, 0)
+        code = p.returncode = os.waitstatus_to_exitcode(status)
     os.close(fd)
     texts = out.text(), err.text() if err else ''
     p.stdout.close()
     if err:
         p.stderr.close()
-    return Outcome(code, *texts, note, time.monotonic() - start)
+    return Outcome(code, *texts, note, time.monotonic() - start, usage.ru_utime + usage.ru_stime)
 
 
 class Test:
@@ -478,7 +480,7 @@ class Runner:
             else:
                 self.result.passed += 1
                 if self.lines:
-                    print(f'ok   {name} ({o.seconds:.2f} s)', flush=True)
+                    print(f'ok   {name} ({o.seconds:.2f} s, {o.cpu:.2f} s of CPU)', flush=True)
                     if self.verbose and o.out + o.err:
                         print(indent(o.out + o.err), flush=True)
             self.progress(f'[{self.done}/{self.total}] {name}')

@@ -4,6 +4,7 @@
  * set-uid program; a word that means nothing is reported, not fatal.
  *
  *   guard=auto|madvise|mprotect|none   how stacks are guarded
+ *   idle=MS                            a thread that has slept so long ends (10000)
  *   preempt=off                        a goroutine that computes keeps its P
  *   move=1                             a goroutine changes its thread at every switch
  *   locks=1                            the same, and one that has waited with a lock of its thread's is
@@ -56,6 +57,17 @@ static bool set_locks(struct debug_env *env, const char *value)
     return is_bool(value);
 }
 
+static bool set_idle(struct debug_env *env, const char *value)
+{
+    char *end;
+    long ms = strtol(value, &end, 10);
+    bool good = end != value && !*end && ms > 0 && ms <= 1000L * 1000 * 1000;
+    if (good) {
+        env->thread_idle_most = ms * PIRN_MS;
+    }
+    return good;
+}
+
 static bool set_preempt(struct debug_env *env, const char *value)
 {
     env->no_preempt = !strcmp(value, "off");
@@ -66,7 +78,12 @@ static const struct {
     const char *name;
     bool (*set)(struct debug_env *, const char *);
 } options[] = {
-    {"guard", set_guard}, {"locks", set_locks}, {"move", set_move}, {"preempt", set_preempt}};
+    {"guard", set_guard},
+    {"idle", set_idle},
+    {"locks", set_locks},
+    {"move", set_move},
+    {"preempt", set_preempt},
+};
 
 static bool set_option(struct debug_env *env, char *word)
 {

@@ -67,6 +67,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.era++;
     sched.class = stack_class(config->stack_size);
     sched.move = env->move;
+    sched.thread_idle_most = env->thread_idle_most ? env->thread_idle_most : 10 * PIRN_SEC;
     sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);
     sched.locks_held_by = env->locks_held_by;
     sched.globq = (struct globq){0};

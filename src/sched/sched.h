@@ -367,6 +367,7 @@ struct sched {
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
     bool preempt;                    /* goroutines are preempted */
+    int64_t thread_idle_most;        /* ns that a thread sleeps before it ends */
     int preempt_signal;
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
     at_u32 main_exited; /* goroutine 1 called pirn_exit */
@@ -751,7 +752,8 @@ struct debug_env {
     bool move;
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
-    int procs; /* PIRN_PROCS, or 0 */
+    int64_t thread_idle_most; /* ns, or 0 */
+    int procs;                /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);
 

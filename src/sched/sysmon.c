@@ -29,7 +29,6 @@
 #define BUSY_EVERY ((int64_t)5 * 1000 * 1000)
 #define SOON ((int64_t)250 * 1000)
 #define STARVED_AFTER ((int64_t)10 * 1000 * 1000)
-#define THREAD_IDLE_MOST ((int64_t)(PIRN_SMALL ? 1 : 10) * 1000 * 1000 * 1000)
 #define TIMERS_EVERY ((int64_t)1 * 1000 * 1000)
 #define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
 #define DEADLOCK_FIRST ((int64_t)10 * 1000 * 1000)
@@ -122,11 +121,11 @@ static int64_t end_idle_threads(int64_t now)
         if (sched.nmidle > at_load(&sched.nprocs, RELAXED)) {
             for (last = sched.midle; last->idle_next; last = last->idle_next) {
             }
-            until = last->idle_since + THREAD_IDLE_MOST;
+            until = last->idle_since + sched.thread_idle_most;
         }
         if (!last || now < until || last->keeps != PIRN_NEVER) {
             unlock(&sched.lock);
-            return now < until ? until : now + THREAD_IDLE_MOST;
+            return now < until ? until : now + sched.thread_idle_most;
         }
         midle_take_locked(last);
         last->retires = true;

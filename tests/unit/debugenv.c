@@ -30,6 +30,7 @@ static void read_in_child(void *arg)
     CHECK_EQ(env.procs, r->want.procs);
     CHECK_EQ(env.guard, r->want.guard);
     CHECK_EQ(env.move, r->want.move);
+    CHECK_EQ(env.thread_idle_most, r->want.thread_idle_most);
 }
 
 static void check_readings(const struct reading *r, size_t n)
@@ -54,6 +55,7 @@ TEST(good_words)
         {.debug = "guard=none", .want = {.guard = GUARD_NONE}},
         {.debug = "move=1", .want = {.move = true}},
         {.debug = "move=0"},
+        {.debug = "idle=600", .want = {.thread_idle_most = 600 * PIRN_MS}},
         {.procs = "7",
          .debug = "move=1,guard=none",
          .want = {.guard = GUARD_NONE, .move = true, .procs = 7}},
@@ -93,6 +95,9 @@ TEST(bad_debug)
         {.debug = "GUARD=none", .says = NO_WORD("GUARD=none")},
         {.debug = "move", .says = NO_WORD("move")},
         {.debug = "move=2", .says = NO_WORD("move=2")},
+        {.debug = "idle=0", .says = NO_WORD("idle=0")},
+        {.debug = "idle=", .says = NO_WORD("idle=")},
+        {.debug = "idle=1s", .says = NO_WORD("idle=1s")},
         {.debug = "=1", .says = NO_WORD("=1")},
         {.debug = " move=1", .says = NO_WORD(" move=1")},
         {.debug = LONG_WORD "cut=1", .says = NO_WORD(LONG_WORD)},
