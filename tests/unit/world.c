@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stopping the world (conformance 45, 49, 56, 61): from world_stop to world_start nobody runs but the one
+ * Stopping the world (conformance 45, 48, 49, 56, 61): from world_stop to world_start nobody runs but the one
  * who asked, whatever they did; then all go on, and every P is accounted for.
  */
 #include <pthread.h>
@@ -413,6 +413,47 @@ TEST_RUN_ATTR(procs_from_outside, PROCS, .timeout = 60)
     end_workers();
     pthread_join(t, NULL);
     check_started();
+}
+
+/* --- where they go on (48) --------------------------------------------------------------------------- */
+
+static at_u32 thread_of[MOST];
+
+static void computes_on(int i)
+{
+    for (; go_on(); count(i))
+        at_store(&thread_of[i], (uint32_t)gettid(), RELAXED);
+}
+
+static void note_threads(uint32_t *out)
+{
+    uint64_t since[MOST];
+    note_rounds(since);
+    await_all(since);
+    for (int i = 0; i < nworkers; i++)
+        out[i] = at_load(&thread_of[i], RELAXED);
+}
+
+/* One that computes stays on its thread, with its cache: Go's bound is three of four. */
+TEST_RUN_ATTR(stay_on_their_threads, PROCS, .timeout = 90)
+{
+    uint32_t before[MOST], after[MOST];
+    int stayed = 0, all = 0;
+    needs_preemption();
+    at_store(&enough, 0, RELAXED);
+    nworkers = 0;
+    for (int i = 0; i < 4; i++)
+        add_worker(computes_on);
+    for (int i = 0; i < 10; i++) {
+        note_threads(before);
+        CHECK(world_stop(plain_now() + LONG));
+        world_start();
+        note_threads(after);
+        for (int j = 0; j < nworkers; j++, all++)
+            stayed += before[j] == after[j];
+    }
+    end_workers();
+    CHECK_GE(4 * stayed, 3 * all);
 }
 
 /* --- threads that end, threads that are locked (49, 61) ---------------------------------------------- */
