@@ -27,38 +27,51 @@ static unsigned long done(int i)
     return atomic_load_explicit(&work[i].n, memory_order_relaxed);
 }
 
-/* Sleeps for 1 ms again and again; how late it was at most. */
-static pirn_ns worst_sleep(pirn_ns until)
+static pirn_ns cpu_of_the_process(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (pirn_ns)t.tv_sec * PIRN_SEC + t.tv_nsec;
+}
+
+/* Sleeps for 1 ms again and again; how late it was at most, in the time that the others computed
+ * meanwhile: slices are CPU time, and load beside the test makes them longer by the clock. */
+static pirn_ns worst_sleep(pirn_ns until, pirn_ns *worst_by_clock)
 {
     pirn_ns worst = 0;
+    *worst_by_clock = 0;
     while (pirn_now() < until) {
-        pirn_ns due = pirn_now() + PIRN_MS;
+        pirn_ns due = pirn_now() + PIRN_MS, cpu = cpu_of_the_process();
         CHECK_EQ(pirn_sleep(PIRN_MS), 0);
-        pirn_ns late = pirn_now() - due;
-        worst = late > worst ? late : worst;
+        pirn_ns late = pirn_now() - due, others = cpu_of_the_process() - cpu - PIRN_MS;
+        worst = others > worst ? others : worst;
+        *worst_by_clock = late > *worst_by_clock ? late : *worst_by_clock;
     }
     return worst;
 }
 
-/* Slices are CPU time, so load beside the test makes them longer: the best of some tries counts. */
+/* Load beside the test stretches slices even so, since the kernel looks at a thread's CPU clock at its own
+ * ticks, if the thread runs just then: the best of some tries counts. */
 static int shares(void *arg)
 {
     (void)arg;
     bool fair = false;
     for (int i = 0; i < 2; i++)
         pirn_wg_go(&looping, counts, i);
+    SLEEP_UNTIL(done(0) > 0 && done(1) > 0);
     for (int try = 0; try < TRIES && !fair; try++) {
         unsigned long first = done(0), second = done(1);
         uint64_t before = preempted();
-        pirn_ns start = pirn_now(), worst = worst_sleep(start + MEASURED);
-        CHECK_GE(pirn_now() - start, 2 * PIRN_SEC);
+        pirn_ns by_clock, worst = worst_sleep(pirn_now() + MEASURED, &by_clock);
         CHECK_GE(preempted(), before + 20);
         first = done(0) - first;
         second = done(1) - second;
         CHECK(first > 0 && second > 0);
         double share = 100 * (double)first / (double)(first + second);
-        printf("shares %.1f and %.1f %%, sleeper at most %.1f ms late, %d times preempted\n", share,
-               100 - share, (double)worst / 1e6, (int)(preempted() - before));
+        printf("shares %.1f and %.1f %%, sleeper at most %.1f ms late, %.1f by the clock, %d times "
+               "preempted\n",
+               share, 100 - share, (double)worst / 1e6, (double)by_clock / 1e6,
+               (int)(preempted() - before));
         fair = share >= 35 && share <= 65 && worst <= 3 * SLICE;
     }
     CHECK(fair);
