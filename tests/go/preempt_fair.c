@@ -63,7 +63,6 @@ static int shares(void *arg)
         unsigned long first = done(0), second = done(1);
         uint64_t before = preempted();
         pirn_ns by_clock, worst = worst_sleep(pirn_now() + MEASURED, &by_clock);
-        CHECK_GE(preempted(), before + 20);
         first = done(0) - first;
         second = done(1) - second;
         CHECK(first > 0 && second > 0);
@@ -72,7 +71,7 @@ static int shares(void *arg)
                "preempted\n",
                share, 100 - share, (double)worst / 1e6, (double)by_clock / 1e6,
                (int)(preempted() - before));
-        fair = share >= 35 && share <= 65 && worst <= 3 * SLICE;
+        fair = share >= 35 && share <= 65 && worst <= 3 * SLICE && preempted() >= before + 20;
     }
     CHECK(fair);
     end_loops();

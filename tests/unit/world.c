@@ -13,20 +13,23 @@
 
 #define MOST 96
 
-static at_u64 rounds[MOST];
+/* C11's atomics, not pirn's: those of the chaos flavour pause the thread, which then loses its P as one that
+ * blocks, and runs on. */
+static atomic_ulong rounds[MOST];
 static void (*kind_of[MOST])(int);
 static int nworkers;
 static pirn_wg workers;
-static at_u32 enough;
+static atomic_uint enough;
 
 static void count(int i)
 {
-    at_store(&rounds[i], at_load(&rounds[i], RELAXED) + 1, RELAXED);
+    atomic_store_explicit(&rounds[i], atomic_load_explicit(&rounds[i], memory_order_relaxed) + 1,
+                          memory_order_relaxed);
 }
 
 static bool go_on(void)
 {
-    return !at_load(&enough, RELAXED);
+    return !atomic_load_explicit(&enough, memory_order_relaxed);
 }
 
 static void computes(int i)
@@ -102,7 +105,7 @@ static void add_worker(void (*fn)(int))
 /* So many of each kind. */
 static void start_workers(int each)
 {
-    at_store(&enough, 0, RELAXED);
+    atomic_store_explicit(&enough, 0, memory_order_relaxed);
     nworkers = 0;
     for (int i = 0; i < each * KINDS; i++)
         add_worker(kinds[i % KINDS]);
@@ -110,21 +113,22 @@ static void start_workers(int each)
 
 static void end_workers(void)
 {
-    at_store(&enough, 1, RELAXED);
+    atomic_store_explicit(&enough, 1, memory_order_relaxed);
     pirn_wg_wait(&workers);
 }
 
 static void note_rounds(uint64_t *out)
 {
     for (int i = 0; i < nworkers; i++)
-        out[i] = at_load(&rounds[i], RELAXED);
+        out[i] = atomic_load_explicit(&rounds[i], memory_order_relaxed);
 }
 
 /* On a thread of its own, or in a goroutine beside them. */
 static void await_all(const uint64_t *since)
 {
     for (int i = 0; i < nworkers; i++) {
-        for (pirn_ns until = plain_now() + LONG; at_load(&rounds[i], RELAXED) == since[i];) {
+        for (pirn_ns until = plain_now() + LONG;
+             atomic_load_explicit(&rounds[i], memory_order_relaxed) == since[i];) {
             CHECK_LT(plain_now(), until);
             pirn_id() ? (void)pirn_sleep(PIRN_MS) : plain_sleep(PIRN_MS);
         }
@@ -309,7 +313,7 @@ TEST_RUN_ATTR(all_asleep, PROCS, .timeout = 90)
     CHECK_EQ(pthread_create(&t, NULL, stops_sleepers, NULL), 0);
     pirn_wg_wait(&workers);
     for (int i = 0; i < 64; i++)
-        CHECK_EQ(at_load(&rounds[i], RELAXED), 1);
+        CHECK_EQ(atomic_load_explicit(&rounds[i], memory_order_relaxed), 1);
     pthread_join(t, NULL);
     check_started();
 }
@@ -417,12 +421,12 @@ TEST_RUN_ATTR(procs_from_outside, PROCS, .timeout = 60)
 
 /* --- where they go on (48) --------------------------------------------------------------------------- */
 
-static at_u32 thread_of[MOST];
+static atomic_uint thread_of[MOST];
 
 static void computes_on(int i)
 {
     for (; go_on(); count(i))
-        at_store(&thread_of[i], (uint32_t)gettid(), RELAXED);
+        atomic_store_explicit(&thread_of[i], (uint32_t)gettid(), memory_order_relaxed);
 }
 
 static void note_threads(uint32_t *out)
@@ -431,7 +435,7 @@ static void note_threads(uint32_t *out)
     note_rounds(since);
     await_all(since);
     for (int i = 0; i < nworkers; i++)
-        out[i] = at_load(&thread_of[i], RELAXED);
+        out[i] = atomic_load_explicit(&thread_of[i], memory_order_relaxed);
 }
 
 /* One that computes stays on its thread, with its cache: Go's bound is three of four. */
@@ -440,7 +444,7 @@ TEST_RUN_ATTR(stay_on_their_threads, PROCS, .timeout = 90)
     uint32_t before[MOST], after[MOST];
     int stayed = 0, all = 0;
     needs_preemption();
-    at_store(&enough, 0, RELAXED);
+    atomic_store_explicit(&enough, 0, memory_order_relaxed);
     nworkers = 0;
     for (int i = 0; i < 4; i++)
         add_worker(computes_on);
@@ -481,7 +485,7 @@ TEST_RUN_ATTR(threads_end, PROCS, .timeout = 90)
     pirn_wg wg = {0};
     nworkers = 1;
     pirn_wg_go(&wg, ends_threads, 200);
-    while (at_load(&rounds[0], RELAXED) < 200)
+    while (atomic_load_explicit(&rounds[0], memory_order_relaxed) < 200)
         stop_for(200 * PIRN_US, compute);
     pirn_wg_wait(&wg);
     check_started();
@@ -556,7 +560,7 @@ static void *measures(void *arg)
 static void measure(const char *what, void (*fn)(int))
 {
     pthread_t t;
-    at_store(&enough, 0, RELAXED);
+    atomic_store_explicit(&enough, 0, memory_order_relaxed);
     nworkers = 0;
     for (int i = 0; i < 4; i++)
         add_worker(fn);
@@ -583,7 +587,7 @@ static void *gives_up(void *arg)
     uint64_t since[MOST];
     for (int i = 0; i < 10; i++) {
         pirn_ns from = plain_now();
-        while (at_load(&rounds[0], RELAXED) == 0)
+        while (atomic_load_explicit(&rounds[0], memory_order_relaxed) == 0)
             plain_sleep(PIRN_MS);
         CHECK(!world_stop(from + 20 * PIRN_MS));
         CHECK_GE(plain_now(), from + 20 * PIRN_MS);
@@ -591,7 +595,7 @@ static void *gives_up(void *arg)
         await_all(since);
         check_started();
     }
-    at_store(&enough, 1, RELAXED);
+    atomic_store_explicit(&enough, 1, memory_order_relaxed);
     return arg;
 }
 
