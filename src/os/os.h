@@ -47,6 +47,7 @@ enum lock_rank {
     RANK_G,       /* slabs and free Gs */
     RANK_LOCAL,   /* keys of goroutine-local values */
     RANK_POLLER,  /* operations on descriptors */
+    RANK_PROC,    /* asking /proc about threads */
     RANK_COUNT
 };
 struct lock {

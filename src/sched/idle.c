@@ -51,6 +51,7 @@ struct p *pidle_get_locked(void)
         sched.pidle = pp->link;
         pp->link = NULL;
         at_count(&sched.npidle, (uint32_t)-1);
+        sched.ntaken++;
         at_store(&pp->status, P_RUNNING, RELAXED);
         sysmon_kick(); /* [S2]: it may sleep only while no P runs */
     }
@@ -248,12 +249,12 @@ static struct m *give_locked(struct p *pp)
 
 /* --- waking ------------------------------------------------------------------------------------ */
 
-/* pp is the waker's own, for its counters, or NULL. */
-COLD void wake_one(struct p *pp)
+/* True: it went to a goroutine that has a thread, and looks for no more. */
+static bool wake_once(struct p *pp)
 {
     uint32_t none = 0;
     if (!at_cas(&sched.nspinning, &none, 1, RELAXED, RELAXED)) {
-        return;
+        return false;
     }
     struct m *mp = NULL;
     lock(&sched.lock);
@@ -268,15 +269,33 @@ COLD void wake_one(struct p *pp)
          * submitter that sees that P. */
         at_store(&sched.nspinning, 0, RELAXED);
     }
+    bool bound = mp && mp->nextp_g;
     unlock(&sched.lock);
     if (!idle) {
-        return;
+        return false;
     }
     if (pp) {
         at_count(&pp->counts.wakes, 1);
     }
     if (mp) {
         note_post(&mp->park);
+    }
+    return bound;
+}
+
+/* Work that others could do, and nobody who looks for it. */
+static bool more_to_do(void)
+{
+    at_fence(SEQ_CST); /* [W3] */
+    return at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
+           && (work_visible() || timers_unattended());
+}
+
+/* pp is the waker's own, for its counters, or NULL. Who wakes a bound goroutine owes the others what a
+ * spinner does that has found work: without it each P would wait for the next look of sysmon. */
+COLD void wake_one(struct p *pp)
+{
+    while (wake_once(pp) && more_to_do()) {
     }
 }
 
@@ -322,9 +341,7 @@ bool spin_begin(struct m *mp)
 /* Work was moved from one queue to another, and in between could be seen in neither. */
 void wake_for_more(struct p *pp)
 {
-    at_fence(SEQ_CST); /* [W3] */
-    if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
-        && (work_visible() || timers_unattended())) {
+    if (more_to_do()) {
         wake_one(pp);
     }
 }

@@ -20,11 +20,12 @@
 #define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
 
 static struct {
-    int reserve; /* a descriptor for when there are no more; -1: none */
+    struct lock lock; /* sysmon asks, and who stops the world */
+    int reserve;      /* a descriptor for when there are no more; -1: none; under lock */
     at_u32 said;
-    bool denied; /* for good */
-    bool blind;  /* for want of a descriptor */
-} retake = {.reserve = -1};
+    AT(bool) denied; /* for good */
+    AT(bool) blind;  /* for want of a descriptor */
+} retake = {.lock = LOCK_INIT(RANK_PROC), .reserve = -1};
 
 static int open_proc(int tid)
 {
@@ -33,7 +34,7 @@ static int open_proc(int tid)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static void keep_reserve(void)
+static void keep_reserve_locked(void)
 {
     if (retake.reserve < 0) {
         retake.reserve = open("/proc/self", O_PATH | O_CLOEXEC);
@@ -42,7 +43,7 @@ static void keep_reserve(void)
 
 static void say_denied(const char *what, int err)
 {
-    retake.denied = true;
+    at_store(&retake.denied, true, RELAXED);
     if (!at_xchg(&retake.said, 1, RELAXED)) {
         say("pirn: %s (%s): a thread that blocks is not seen, it keeps its P until its slice is "
             "over, "
@@ -51,10 +52,16 @@ static void say_denied(const char *what, int err)
     }
 }
 
+static bool is_denied(void)
+{
+    return at_load(&retake.denied, RELAXED);
+}
+
 /* Is the thread asleep in the kernel? */
 static bool is_blocked(int tid)
 {
     char text[16] = "";
+    lock(&retake.lock);
     int fd = open_proc(tid);
     if (fd < 0 && (errno == EMFILE || errno == ENFILE) && retake.reserve >= 0) {
         close(retake.reserve);
@@ -66,11 +73,13 @@ static bool is_blocked(int tid)
     if (fd >= 0) {
         close(fd);
     }
-    keep_reserve();
-    retake.blind = n < 0 && (err == EMFILE || err == ENFILE);
+    keep_reserve_locked();
+    unlock(&retake.lock);
+    bool blind = n < 0 && (err == EMFILE || err == ENFILE);
+    at_store(&retake.blind, blind, RELAXED);
     if (n < 0 && err != ENOENT && err != ESRCH) {
         say_denied("cannot read /proc/self/task/.../syscall", err);
-        retake.denied = !retake.blind;
+        at_store(&retake.denied, !blind, RELAXED);
     }
     return n > 0 && text[0] != 'r';
 }
@@ -158,7 +167,8 @@ static bool seen_before(struct p *pp, struct m *mp, int64_t now)
 /* The slice is over, and neither a timer nor /proc helps. */
 static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
 {
-    if (sched.preempt && (retake.denied || retake.blind || !at_load(&mp->has_timer, RELAXED))
+    if (sched.preempt
+        && (is_denied() || at_load(&retake.blind, RELAXED) || !at_load(&mp->has_timer, RELAXED))
         && now - pp->seen_since >= sched.config.time_slice / 2) {
         preempt_send(mp);
     }
@@ -173,7 +183,7 @@ bool retake_look(struct p *pp, int64_t now)
         return false;
     }
     bool announced = where == M_ANNOUNCED;
-    if (!announced && (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED)))) {
+    if (!announced && (is_denied() || !is_blocked(at_load(&mp->tid, RELAXED)))) {
         pp->seen_blocked.m = NULL;
         signal_if_over(pp, mp, now);
         return false;
@@ -193,7 +203,7 @@ bool retake_for_world(struct p *pp)
     if (where == M_ANNOUNCED) {
         take(pp, mp, true);
     } else if (where == M_USER) {
-        if (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED))) {
+        if (is_denied() || !is_blocked(at_load(&mp->tid, RELAXED))) {
             return true;
         }
         take(pp, mp, false);
@@ -204,8 +214,10 @@ bool retake_for_world(struct p *pp)
 void retake_start(void)
 {
     at_store(&retake.said, 0, RELAXED);
-    retake.denied = false;
-    keep_reserve();
+    at_store(&retake.denied, false, RELAXED);
+    lock(&retake.lock);
+    keep_reserve_locked();
+    unlock(&retake.lock);
     if (at_load(&fence_light_is_full, RELAXED)) {
         say_denied("no membarrier", ENOSYS);
     }
@@ -213,8 +225,10 @@ void retake_start(void)
 
 void retake_stop(void)
 {
+    lock(&retake.lock);
     if (retake.reserve >= 0) {
         close(retake.reserve);
         retake.reserve = -1;
     }
+    unlock(&retake.lock);
 }

@@ -327,6 +327,7 @@ struct sched {
     /* under lock */
     struct globq globq;
     struct p *pidle;
+    uint32_t ntaken; /* ++ when one is taken from there */
     struct m *midle;
     uint32_t nmidle;      /* threads asleep without a P */
     uint32_t nmlocked;    /* threads asleep because their goroutine waits */

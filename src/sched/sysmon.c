@@ -6,8 +6,8 @@
  * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
  *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
  * - A thread that blocks while others have work for its P loses it (retake.c).
- * - Work that has waited beside an idle P since the last look but one: a wake-up was lost. That is a
- *   throw in builds with checks, else it is counted, and mended.
+ * - Work that has waited beside an idle P since the last look but one, while nobody but sysmon has woken
+ *   anybody: a wake-up was lost. That is a throw in builds with checks, else it is counted, and mended.
  * - Threads that have slept for long end, but for one for each P.
  * - A timer that is overdue: the Ps that run are told to look, and an idle one is woken.
  * - Free stacks give their pages back (stackmem.c).
@@ -39,9 +39,10 @@ static struct {
     at_u32 asleep; /* deep: needs a kick; futex */
     at_u32 kicked; /* since the last look began */
     at_u32 stop;
-    at_u32 nap; /* futex of the short sleep: 1 while it sleeps, and may be woken */
-    bool soon;  /* look again soon */
-    bool busy;  /* some work waits */
+    at_u32 nap;      /* futex of the short sleep: 1 while it sleeps, and may be woken */
+    bool soon;       /* look again soon */
+    uint32_t ntaken; /* sched.ntaken after the last look */
+    bool busy;       /* some work waits */
     struct cpu_limit cpus;
     int64_t cpus_at, handlers_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;
@@ -88,17 +89,19 @@ static void nap(int64_t until)
 }
 
 /* Work beside an idle P, while nobody looks for any and threads can be had: it was there at the last look,
- * which woke somebody. */
+ * which woke somebody. If others were woken since then it goes on, each waking the next: how fast is a
+ * matter of the machine's load. */
 static void look_for_starved(struct p *pp, int64_t now)
 {
     uint32_t head = at_load(&pp->runq.head, RELAXED);
     struct starved_look *was = &pp->seen_starved;
     lock(&sched.lock);
+    bool goes_on = sched.ntaken != sysmon.ntaken;
     bool waits = runq_len(&pp->runq) > 0 && at_load(&sched.npidle, RELAXED)
                  && !at_load(&sched.nspinning, RELAXED) && sched.nwant_m == 0 && !sched.stopped
                  && sched.no_threads_until == 0 && at_load(&sched.life, RELAXED) == LIFE_RUNNING;
     unlock(&sched.lock);
-    if (!waits || was->head != head || was->since == 0) {
+    if (!waits || goes_on || was->head != head || was->since == 0) {
         was->head = head;
         was->since = waits ? now : 0;
     } else if (now - was->since > STARVED_AFTER) {
@@ -181,6 +184,9 @@ static void look_at_all(int64_t now)
     if (at_load(&sched.npidle, RELAXED) && (stuck || next <= now || timers_unattended())) {
         wake_one(NULL);
     }
+    lock(&sched.lock);
+    sysmon.ntaken = sched.ntaken;
+    unlock(&sched.lock);
 }
 
 /* While Ps run. A timer that is due earlier is worth a look, but not too often. */
