@@ -56,6 +56,9 @@ demo: configure-native
 	@out=$$($(NINJA) -C build/native examples/demo 2>&1) || { echo "$$out"; exit 1; }
 	@build/native/examples/demo
 
+fuzz:
+	@tests/fuzz/run
+
 bench: configure-native
 	@$(NINJA) --quiet -C build/native
 	@bench/run build/native
@@ -90,6 +93,7 @@ help:
 	@echo 'make stress       the long forms of the stress tests, about an hour'
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
 	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
+	@echo 'make fuzz         FUZZ_SECONDS=600 of fuzzing the parsers of the examples'
 	@echo 'make build-NAME   only builds it, in build/NAME; WERROR=true: warnings are errors'
 	@echo 'make bench        the benchmarks, against Go and the other peers that are installed'
 	@echo 'make install      PREFIX=$(PREFIX), DESTDIR='
@@ -97,4 +101,4 @@ help:
 	@echo 'make clean        removes build/'
 
 .PHONY: all quick check check-static demo tsan asan ubsan chaos small clang aarch64 valgrind bench stress \
-	install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)
+	fuzz install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)

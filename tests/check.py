@@ -148,6 +148,9 @@ class Check:
         """address and undefined sanitizers"""
         if self.build('asan'):
             self.tests('asan', ALL, quick=not self.args.groups, scale=3, some=('2', '16'))
+            for corpus in sorted((ROOT / 'tests/fuzz/corpus').iterdir()):
+                self.step(f'fuzz corpus: {corpus.name}',
+                          [ROOT / f'build/asan/tests/fuzz-{corpus.name}', corpus])
 
     def ubsan(self):
         """undefined sanitizer alone"""
