@@ -83,6 +83,8 @@ int http_body_init(struct http_body *b, const struct http_request *req, uint64_t
  */
 ssize_t http_body_feed(struct http_body *b, const char *buf, size_t n, struct slice *data);
 
+const char *http_reason(int status); /* "200 OK" */
+
 bool slice_is(struct slice s, const char *text);      /* exactly */
 bool slice_is_case(struct slice s, const char *text); /* in any case of ASCII letters */
 
