@@ -117,6 +117,13 @@ static void keep_until_locked(struct m *mp, int64_t when)
     mp->keeps = when;
 }
 
+static void leave_poller_locked(struct m *mp)
+{
+    if (at_load(&sched.poll_m, RELAXED) == mp) {
+        at_store(&sched.poll_m, NULL, RELAXED);
+    }
+}
+
 static void midle_put_locked(struct m *mp)
 {
     mp->idle = true;
@@ -140,6 +147,7 @@ void midle_take_locked(struct m *mp)
     mp->idle = false;
     sched.nmidle--;
     keep_until_locked(mp, PIRN_NEVER);
+    leave_poller_locked(mp);
 }
 
 struct m *midle_get_locked(void)
@@ -211,7 +219,7 @@ struct m *p_let_go_locked(struct m *mp, struct g *gp)
 void p_let_go_end(struct m *heir)
 {
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
         return;
     }
     wake_all(); /* as one that goes to sleep: [W2] [T2] */
@@ -276,7 +284,7 @@ COLD void wake_one(struct p *pp)
         at_count(&pp->counts.wakes, 1);
     }
     if (mp) {
-        note_post(&mp->park);
+        m_post(mp);
     }
 }
 
@@ -285,7 +293,7 @@ void wake_all(void)
 {
     at_fence(SEQ_CST); /* [W2] [T2] */
     if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
-        && (work_visible() || timers_unkept())) {
+        && (work_visible() || timers_unkept() || netpoll_unattended())) {
         wake_one(NULL);
     }
 }
@@ -339,6 +347,25 @@ void spin_end(struct m *mp)
 
 /* --- sleeping ---------------------------------------------------------------------------------- */
 
+void m_post(struct m *mp)
+{
+    at_store(&mp->park.posted, 1, RELEASE); /* as note_post */
+    at_fence(SEQ_CST);                      /* [K1] */
+    if (unlikely(at_load(&mp->polls, RELAXED))) {
+        netpoll_break();
+    } else {
+        futex_wake(&mp->park.posted, 1);
+    }
+}
+
+/* An idle P; the one whose poller is ready, if that is idle. */
+static struct p *pidle_get_for_locked(const struct m *mp)
+{
+    struct p *pp = mp->npolled ? at_load(&sched.allp[mp->polled[0]], RELAXED) : NULL;
+    pp = pp && at_load(&pp->status, RELAXED) == P_IDLE ? pidle_get_this_locked(pp) : NULL;
+    return pp ? pp : pidle_get_locked();
+}
+
 /* Work was seen: come back with an idle P. False: taken by a waker already, or no P is left. */
 static bool come_back(struct m *mp)
 {
@@ -346,10 +373,11 @@ static bool come_back(struct m *mp)
     lock(&sched.lock);
     if (mp->idle && sched.pidle && !sched.stopped) {
         midle_take_locked(mp);
-        p_bind(mp, pidle_get_locked());
+        p_bind(mp, pidle_get_for_locked(mp));
         back = true;
     } else if (mp->idle) {
         keep_until_locked(mp, PIRN_NEVER); /* all Ps run, and look themselves */
+        leave_poller_locked(mp);
     }
     unlock(&sched.lock);
     if (back) {
@@ -388,10 +416,32 @@ static void take_given(struct m *mp)
     }
 }
 
-/* Until it is given a P, or, as the keeper of the time, takes one. */
+/* Sleeps in the poller, if somebody must and nobody does. */
+static bool keep_poller(struct m *mp)
+{
+    if (likely(!netpoll_unattended())) {
+        return false;
+    }
+    lock(&sched.lock);
+    bool mine = mp->idle && sched.pidle && !sched.stopped && !at_load(&sched.poll_m, RELAXED);
+    if (mine) {
+        at_store(&sched.poll_m, mp, RELAXED);
+    }
+    unlock(&sched.lock);
+    return mine;
+}
+
+/* True: its note was posted. False: there may be something to do. */
+static bool sleep_once(struct m *mp)
+{
+    int64_t until = keep_time(mp);
+    return unlikely(keep_poller(mp)) ? netpoll_sleep(mp, until) : note_wait_until(&mp->park, until);
+}
+
+/* Until it is given a P, or, as the keeper of the time or from the poller, takes one. */
 static void sleep_until_given(struct m *mp)
 {
-    while (!note_wait_until(&mp->park, keep_time(mp))) {
+    while (!sleep_once(mp)) {
         if (come_back(mp)) {
             return;
         }
@@ -445,7 +495,7 @@ void m_hand_off(struct m *mp, struct g *gp)
     midle_put_locked(mp);
     unlock(&sched.lock);
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
     }
     sleep_until_given(mp);
 }
