@@ -117,13 +117,6 @@ static void keep_until_locked(struct m *mp, int64_t when)
     mp->keeps = when;
 }
 
-static void leave_poller_locked(struct m *mp)
-{
-    if (at_load(&sched.poll_m, RELAXED) == mp) {
-        at_store(&sched.poll_m, NULL, RELAXED);
-    }
-}
-
 static void midle_put_locked(struct m *mp)
 {
     mp->idle = true;
@@ -147,7 +140,6 @@ void midle_take_locked(struct m *mp)
     mp->idle = false;
     sched.nmidle--;
     keep_until_locked(mp, PIRN_NEVER);
-    leave_poller_locked(mp);
 }
 
 struct m *midle_get_locked(void)
@@ -377,7 +369,6 @@ static bool come_back(struct m *mp)
         back = true;
     } else if (mp->idle) {
         keep_until_locked(mp, PIRN_NEVER); /* all Ps run, and look themselves */
-        leave_poller_locked(mp);
     }
     unlock(&sched.lock);
     if (back) {
@@ -416,7 +407,13 @@ static void take_given(struct m *mp)
     }
 }
 
-/* Sleeps in the poller, if somebody must and nobody does. */
+/*
+ * Sleeps in the poller, if somebody must and nobody does. One at a time: of two, the wrong one might be woken
+ * by the eventfd. So who has the place keeps it until it has left, also when it was taken off the idle
+ * list meanwhile. [K4] It gives up the place before it looks for an idle P; who goes to sleep makes its P
+ * idle before it looks at the place. Both with sched.lock in between: so either it finds the P, or the
+ * other the place.
+ */
 static bool keep_poller(struct m *mp)
 {
     if (likely(!netpoll_unattended())) {
@@ -435,7 +432,12 @@ static bool keep_poller(struct m *mp)
 static bool sleep_once(struct m *mp)
 {
     int64_t until = keep_time(mp);
-    return unlikely(keep_poller(mp)) ? netpoll_sleep(mp, until) : note_wait_until(&mp->park, until);
+    if (likely(!keep_poller(mp))) {
+        return note_wait_until(&mp->park, until);
+    }
+    bool posted = netpoll_sleep(mp, until);
+    at_store(&sched.poll_m, NULL, RELAXED); /* [K4] */
+    return posted;
 }
 
 /* Until it is given a P, or, as the keeper of the time or from the poller, takes one. */

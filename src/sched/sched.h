@@ -364,7 +364,7 @@ struct sched {
     at_u64 coarse_now;      /* clock of the last look of sysmon */
     at_u64 keeper_until;    /* when a sleeping M looks at the timers; changed under lock */
     AT(struct m *)
-    poll_m; /* the M on the idle list that sleeps in the poller; changed under lock */
+    poll_m; /* the M that sleeps in the poller; set under lock, cleared by itself */
     at_u64 next_id;
     at_u64 retaken, starved;
     struct p_counts counts; /* of foreign threads; under lock */

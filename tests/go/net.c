@@ -78,5 +78,7 @@ TEST_RUN_ATTR(echo_any, PROCS)
 
 TEST_RUN_ATTR(echo_unix, PROCS)
 {
-    echo_over("unix", "@pirn-test-net", 10, 20);
+    char name[64];
+    snprintf(name, sizeof name, "@pirn-test-net-%d", getpid());
+    echo_over("unix", name, 10, 20);
 }
