@@ -614,5 +614,6 @@ int main(int argc, char **argv)
     if (optind < argc) {
         usage();
     }
+    signal(SIGPIPE, SIG_IGN); /* which sendfile would raise */
     return pirn_run(run, NULL);
 }
