@@ -31,17 +31,20 @@ static void go_out(struct visit v)
 EXPORT int pirn_close(int fd)
 {
     struct visit v;
-    int r = 1;
+    int err, second = -1;
     if (come_in(&v)) {
-        r = pd_close(fd);
+        second = pd_close(fd, &err);
         go_out(v);
+    } else {
+        err = sys_close(fd);
     }
-    if (r == 1) {
-        pirn_blocking_begin(); /* it may linger */
-        r = sys_close(fd);
+    if (second >= 0) {
+        pirn_blocking_begin();
+        int late = sys_close(second);
         pirn_blocking_end();
+        err = err ? err : late;
     }
-    return r;
+    return err;
 }
 
 static bool is_file(int fd)

@@ -54,8 +54,8 @@ int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* Looks again: what it waited for has come. The same results, but it stays counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on
- * too. True: the caller closes the number, outside the runtime if it can. */
-bool pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge);
+ * too. The result is for the caller to close, where it may wait; -1: nothing. */
+int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge);
 
 /* A commit action, or part of one: true: it waits. False: it need not, op->fd.why says more. After true,
  * op may be gone, unless it is of a select. */
@@ -66,8 +66,7 @@ void pd_disarm(struct chan_op *op); /* off again, if it was there */
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
 int pd_made(int fd, enum fd_kind kind, bool streams);  /* 0 or -ENOMEM */
 int pd_adopt(int fd, enum fd_kind kind, bool streams); /* the same, or -EBADF */
-/* What pirn_close does in the runtime. 1: the caller closes the number; 0: the last call will. */
-int pd_close(int fd);
+int pd_close(int fd, int *err);                        /* the same */
 int pd_cancel(int fd);
 int pd_deadline(int fd, int64_t read, int64_t write);
 

@@ -267,20 +267,20 @@ ssize_t io_run(struct io *io)
     if (unlikely(!v.mp) && !(v.entered = foreign_enter())) {
         return result_of(io, run_outside(io));
     }
-    bool closes = false;
+    int second = -1;
     struct pd *pd = pd_get(io->fd);
     ssize_t r = likely(pd) ? pd_begin(pd, io->mode, &io->look) : io->fd < 0 ? -EBADF : -ENOMEM;
     if (likely(!r)) {
         r = try_and_wait(&v, pd, io);
         if (likely(!outside(&v))) {
             bool drained = io->hints && r > 0 && (size_t)r < io->total;
-            closes = pd_end(pd, io->fd, io->mode, !ended_early(r), drained, io->look.edge);
+            second = pd_end(pd, io->fd, io->mode, !ended_early(r), drained, io->look.edge);
         }
     }
     io_leave(&v);
-    if (unlikely(closes)) {
+    if (unlikely(second >= 0)) {
         pirn_blocking_begin();
-        sys_close(io->fd);
+        sys_close(second);
         pirn_blocking_end();
     }
     if (unlikely(outside(&v)) && must_wait(r)) {

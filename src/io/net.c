@@ -54,7 +54,8 @@ static ssize_t accept_any(struct io *io)
 static ssize_t try_accept(struct io *io)
 {
     if (io->look.kind == FD_ANY && would_block(io->fd)) {
-        return IO_BLOCKS;
+        int listens = sys_sockopt(io->fd, SOL_SOCKET, SO_ACCEPTCONN);
+        return listens > 0 ? IO_BLOCKS : listens ? listens : -EINVAL;
     }
     return accept_any(io);
 }

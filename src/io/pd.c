@@ -16,8 +16,9 @@
  * 2. An event wakes one operation of its direction, and everybody who only watches (selects). One that was
  *    woken tries; if it got something it wakes the next, since there may be more: pd_end. If there is
  *    nothing, the next event is still to come.
- * 3. The number is closed, by the last call that uses it, after the poll descriptor was cleared: whoever
- *    gets the number next finds it new. An event carries the number and seq; an old one does nothing.
+ * 3. The number is closed by the last call that uses it, under the lock, and the poll descriptor cleared: a
+ *    call that came too late finds that it is closed, whoever gets the number next finds it new. An event
+ *    carries the number and seq; an old one does nothing.
  * 4. What pirn made stays registered, edge-triggered. Any other is registered while calls use it, since
  *    the number may mean another file the next time.
  *
@@ -188,25 +189,37 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
-/* One call less. True: the number is to be closed. */
-static bool drop_ref_locked(struct pd *pd, int fd)
+/*
+ * Under the lock, so that nobody finds the number before it is free, or another's. The result is to be closed
+ * by the caller, where it may wait; -1: nothing.
+ */
+static int close_locked(struct pd *pd, int fd, int *err)
 {
+    unregister_locked(pd, fd);
+    int second = sys_close_number(fd, err);
+    clear_locked(pd);
+    return second;
+}
+
+/* One call less. The same result. */
+static int drop_ref_locked(struct pd *pd, int fd)
+{
+    int err;
     if (unlikely(pd->refs == 0)) {
         throw("pd: descriptor %d is used by nobody, and one more ends", fd);
     }
     pd->refs--;
     if (likely(pd->refs || (pd->ours && !pd->closing))) {
-        return false;
+        return -1;
     }
-    bool closes = pd->closing;
+    if (pd->closing) {
+        return close_locked(pd, fd, &err);
+    }
     unregister_locked(pd, fd);
-    if (closes) {
-        clear_locked(pd);
-    }
-    return closes;
+    return -1;
 }
 
-bool pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge)
+int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge)
 {
     struct taken t = {NULL, &t.first};
     uint64_t word = word_lock(&pd->word);
@@ -216,12 +229,12 @@ bool pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drain
     if (unlikely(passes_on && pd->q[mode].first)) {
         wake_queue_locked(pd, mode, false, 0, &t);
     }
-    bool closes = drop_ref_locked(pd, fd);
+    int second = drop_ref_locked(pd, fd);
     word_unlock(&pd->word, word);
     if (unlikely(t.first)) {
         waiter_ready_list(t.first);
     }
-    return closes;
+    return second;
 }
 
 /* --- waiting ------------------------------------------------------------------------------------------------- */
@@ -288,19 +301,18 @@ void pd_disarm(struct chan_op *op)
     if (!pd) {
         return;
     }
-    int fd = op->fd.number;
-    bool closes = false;
+    int second = -1;
     uint64_t word = word_lock(&pd->word);
     if (op->queued) {
         remove_locked(pd, op);
     }
     if (op->fd.counted) {
         op->fd.counted = false;
-        closes = drop_ref_locked(pd, fd);
+        second = drop_ref_locked(pd, op->fd.number);
     }
     word_unlock(&pd->word, word);
-    if (unlikely(closes)) {
-        sys_close(fd);
+    if (unlikely(second >= 0)) {
+        sys_close(second);
     }
 }
 
@@ -371,29 +383,28 @@ int pd_cancel(int fd)
     return err;
 }
 
-int pd_close(int fd)
+int pd_close(int fd, int *err)
 {
     struct taken t = {NULL, &t.first};
     struct pd *pd = pd_get(fd);
     if (!pd) {
-        return fd < 0 ? -EBADF : 1;
+        return sys_close_number(fd, err);
     }
+    int second = -1;
     uint64_t word = word_lock(&pd->word);
-    int r = pd->closing ? -EBADF : 0;
-    if (!r) {
+    *err = pd->closing ? -EBADF : 0;
+    if (!*err) {
         pd->closing = true;
         wake_all_locked(pd, -EBADF, &t);
         if (pd->refs == 0) {
-            unregister_locked(pd, fd);
-            clear_locked(pd);
-            r = 1;
+            second = close_locked(pd, fd, err);
         }
     }
     word_unlock(&pd->word, word);
     if (t.first) {
         waiter_ready_list(t.first);
     }
-    return r;
+    return second;
 }
 
 /* A new file. Who waits for an earlier one of that number, which was closed behind pirn's back, is not left

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -174,6 +175,27 @@ int sys_close(int fd)
     int r = close(fd) ? -errno : 0;
     errno = saved;
     return r == -EINTR ? 0 : r; /* it is closed all the same */
+}
+
+static bool close_may_wait(int fd)
+{
+    struct linger l = {0};
+    socklen_t len = sizeof l;
+    struct stat st;
+    if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &len) == 0) {
+        return l.l_onoff && l.l_linger > 0;
+    }
+    return errno == ENOTSOCK && fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)
+           && st.st_mode & S_IFMT; /* eventfds and their like are of no type */
+}
+
+int sys_close_number(int fd, int *err)
+{
+    int saved = errno;
+    int second = close_may_wait(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    errno = saved;
+    *err = sys_close(fd);
+    return second;
 }
 
 int sys_socket(int domain, int type, int protocol)

@@ -53,6 +53,9 @@ int sys_accept(int fd, struct sockaddr *addr, socklen_t *len);
 int sys_connect(int fd, const struct sockaddr *addr, socklen_t len);
 
 int sys_close(int fd);
+/* Frees the number without waiting. What would wait for something (unsent data, a device) is left to the
+ * second descriptor, which the caller closes where it may; -1: there is none. *err: 0 or -errno. */
+int sys_close_number(int fd, int *err);
 int sys_socket(int domain, int type, int protocol); /* non-blocking, closed at exec */
 int sys_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int sys_listen(int fd, int backlog);
