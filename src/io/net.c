@@ -226,6 +226,11 @@ EXPORT int pirn_listen(const char *net, const char *addr)
     if (err) {
         return err;
     }
+    /* The pollers first: those who are accepted may come so fast that no descriptor is left for them. */
+    err = netpoll_open_visiting();
+    if (err) {
+        return err;
+    }
     if (kind.family == AF_UNIX) {
         return listen_unix(addr, kind.type);
     }
