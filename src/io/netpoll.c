@@ -209,6 +209,7 @@ void netpoll_look_at_all(void)
 {
     struct poll_event events[POLL_BATCH];
     int fd1 = at_load(&netpoll.poller1[0], ACQUIRE) ? at_load(&netpoll.parent1, RELAXED) : 0;
+    netpoll_waits(1); /* no deadlock is to be seen before who is woken can be seen in a queue */
     int n = fd1 ? poll_wait(fd1 - 1, events, POLL_BATCH, 0) : 0;
     if (unlikely(n < 0)) {
         gone(n);
@@ -218,6 +219,7 @@ void netpoll_look_at_all(void)
             look_at_poller((uint32_t)events[i].tag);
         }
     }
+    netpoll_waits(-1);
 }
 
 /* --- sleeping ------------------------------------------------------------------------------------------------ */
