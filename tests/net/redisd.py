@@ -226,6 +226,7 @@ def blocking_pops():
         assert time.monotonic() - start >= 0.1
         # One that has gone gets nothing.
         gone = client(s)
+        same(gone.ask('PING'), '+PONG')  # the server has it
         gone.send(bulk('BLPOP', 'q', 0))
         gone.s.close()
         eventually(lambda: s.fds() == s.fds_at_start + 3)
