@@ -14,7 +14,6 @@
 #include <pirn.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "listen.h"
 
@@ -122,12 +121,16 @@ static void serve(int fd)
 
 static int run(void *arg)
 {
-    /* Connections end with it too: what is spawned has the context of its spawner. */
-    pirn_ctx_use(pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGINT, SIGTERM}, 2));
-    int listener = listen_and_say("proxy", arg), fd = -EIO;
+    pirn_wg running = {0};
+    pirn_ctx *ctx = pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGINT, SIGTERM}, 2);
+    pirn_ctx_use(ctx); /* those who are spawned have it too, and end with it */
+    int listener = listen_and_say("proxy", arg), fd = listener;
     while (listener >= 0 && (fd = pirn_accept(listener, NULL, NULL)) >= 0) {
-        pirn_go(serve, fd);
+        pirn_wg_go(&running, serve, fd);
     }
+    pirn_wg_wait(&running);
+    pirn_close(listener);
+    pirn_ctx_release(ctx);
     return fd == -ECANCELED ? 0 : 1;
 }
 
