@@ -13,10 +13,10 @@
  *   until the time that it keeps (idle.c). It is woken by what is ready, or by the eventfd;
  * - sysmon, every 10 ms while Ps run and no M sleeps there.
  *
- * Who sleeps there is posted as any other M; [K1] it says that it polls, and then looks at its note; who
+ * Who sleeps there is posted as any other M; [P1] it says that it polls, and then looks at its note; who
  * posts sets the note, and then looks whether it polls, and if so writes to the eventfd.
  *
- * A wait by a foreign thread begins without an M that goes to sleep afterwards, so it wakes one. [K2]
+ * A wait by a foreign thread begins without an M that goes to sleep afterwards, so it wakes one. [P2]
  * waiting is counted, then a fence, then it looks for idle Ps; who goes to sleep puts its P on the idle
  * list, [W2], and then looks whether anybody waits.
  *
@@ -52,7 +52,7 @@ static COLD _Noreturn void gone(int err)
 
 void netpoll_waits(int change)
 {
-    at_add(&netpoll.waits, (uint32_t)change, RELEASE); /* [K3] */
+    at_add(&netpoll.waits, (uint32_t)change, RELEASE); /* [P3] */
 }
 
 void netpoll_foreign(int change)
@@ -62,7 +62,7 @@ void netpoll_foreign(int change)
 
 bool netpoll_wanted(void)
 {
-    return at_load(&netpoll.waits, ACQUIRE); /* [K3]: then there are pollers */
+    return at_load(&netpoll.waits, ACQUIRE); /* [P3]: then there are pollers */
 }
 
 bool netpoll_unattended(void)
@@ -230,7 +230,7 @@ bool netpoll_sleep(struct m *mp, int64_t until)
     struct poll_event events[ARRAY_LEN(mp->polled) + 1];
     int n = 0;
     at_store(&mp->polls, 1, RELAXED);
-    at_fence(SEQ_CST); /* [K1] */
+    at_fence(SEQ_CST); /* [P1] */
     if (!at_load(&mp->park.posted, ACQUIRE)) {
         n = poll_wait(at_load(&netpoll.parent1, RELAXED) - 1, events, (int)ARRAY_LEN(events),
                       until);
@@ -260,7 +260,7 @@ void netpoll_break(void)
 
 void netpoll_wake(void)
 {
-    at_fence(SEQ_CST); /* [K2] */
+    at_fence(SEQ_CST); /* [P2] */
     if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
         && netpoll_unattended()) {
         wake_one(NULL);

@@ -8,7 +8,7 @@
  * A call counts itself (refs), reads `edges`, tries, and if there is nothing it waits: under the lock, if
  * `edges` is still what it was, its operation goes on the queue of its direction. Who has news (an event of
  * the poller, a new deadline, pirn_fd_cancel, pirn_close) takes the lock, adds to `edges`, and takes
- * operations off. So no news is lost between the try and the wait. [Q1]
+ * operations off. So no news is lost between the try and the wait. [D1]
  *
  * Invariants
  * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
@@ -54,7 +54,7 @@ static NOINLINE struct pd *map_chunk(chunk_t *at)
     if (!fresh) {
         return NULL;
     }
-    /* RELEASE, ACQUIRE: [Q2] zeroed pages, which are so for everybody; for tools that look for races. */
+    /* RELEASE, ACQUIRE: [D2] zeroed pages, which are so for everybody; for tools that look for races. */
     if (!at_cas(at, &none, fresh, ACQ_REL, ACQUIRE)) {
         mem_unmap(fresh, CHUNK * sizeof *fresh);
         return none;
@@ -68,7 +68,7 @@ struct pd *pd_get(int fd)
     if (unlikely(fd < 0 || fd / CHUNK >= CHUNKS)) {
         return NULL;
     }
-    struct pd *chunk = at_load(&table[fd / CHUNK], ACQUIRE); /* [Q2] */
+    struct pd *chunk = at_load(&table[fd / CHUNK], ACQUIRE); /* [D2] */
     chunk = likely(chunk) ? chunk : map_chunk(&table[fd / CHUNK]);
     return chunk ? &chunk[fd % CHUNK] : NULL;
 }
@@ -129,7 +129,7 @@ static void wake_queue_locked(struct pd *pd, enum fd_mode mode, bool all, int wh
 
 static void news_locked(struct pd *pd, enum fd_mode mode)
 {
-    at_store(&pd->edges[mode], at_load(&pd->edges[mode], RELAXED) + 1, RELAXED); /* [Q1] */
+    at_store(&pd->edges[mode], at_load(&pd->edges[mode], RELAXED) + 1, RELAXED); /* [D1] */
 }
 
 /* Everybody, in both directions. */
@@ -261,7 +261,7 @@ static int must_wait_locked(struct pd *pd, const struct chan_op *op, int *why)
         return false;
     }
     if (!op->fd.watches && at_load(&pd->edges[op->fd.mode], RELAXED) != op->fd.edge) {
-        return false; /* [Q1] */
+        return false; /* [D1] */
     }
     *why = register_locked(pd, op->fd.number, &fresh);
     /* One that is registered now is reported if it is ready. One that was may have been, and the event gone
@@ -290,7 +290,7 @@ bool pd_arm(struct chan_op *op)
     }
     word_unlock(&pd->word, word);
     if (unlikely(waits && !getm())) {
-        netpoll_wake(); /* [K2] */
+        netpoll_wake(); /* [P2] */
     }
     return waits;
 }

@@ -342,7 +342,7 @@ void spin_end(struct m *mp)
 void m_post(struct m *mp)
 {
     at_store(&mp->park.posted, 1, RELEASE); /* as note_post */
-    at_fence(SEQ_CST);                      /* [K1] */
+    at_fence(SEQ_CST);                      /* [P1] */
     if (unlikely(at_load(&mp->polls, RELAXED))) {
         netpoll_break();
     } else {
@@ -410,7 +410,7 @@ static void take_given(struct m *mp)
 /*
  * Sleeps in the poller, if somebody must and nobody does. One at a time: of two, the wrong one might be woken
  * by the eventfd. So who has the place keeps it until it has left, also when it was taken off the idle
- * list meanwhile. [K4] It gives up the place before it looks for an idle P; who goes to sleep makes its P
+ * list meanwhile. [P4] It gives up the place before it looks for an idle P; who goes to sleep makes its P
  * idle before it looks at the place. Both with sched.lock in between: so either it finds the P, or the
  * other the place.
  */
@@ -436,7 +436,7 @@ static bool sleep_once(struct m *mp)
         return note_wait_until(&mp->park, until);
     }
     bool posted = netpoll_sleep(mp, until);
-    at_store(&sched.poll_m, NULL, RELAXED); /* [K4] */
+    at_store(&sched.poll_m, NULL, RELAXED); /* [P4] */
     return posted;
 }
 

@@ -303,7 +303,7 @@ struct m {
     struct p *nextp;
     struct g *nextp_g; /* to run first */
     struct note park;
-    at_u32 polls;       /* sleeps in the poller, not on its note: [K1] */
+    at_u32 polls;       /* sleeps in the poller, not on its note: [P1] */
     uint16_t polled[4]; /* the pollers that were ready then, to be looked at; owner only */
     uint8_t npolled;
     /* under sched.lock */

@@ -260,7 +260,8 @@ TEST_RUN_ATTR(foreign_thread, PROCS)
     pthread_t thread;
     CHECK_EQ(pipe2(there, O_CLOEXEC), 0);
     CHECK_EQ(pipe2(back, O_CLOEXEC | O_NONBLOCK), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, (int[]){there[0], back[1]}), 0);
+    int ends[2] = {there[0], back[1]};
+    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, ends), 0);
     talk(there[1], back[0]);
     let_wait();
     CHECK_EQ(pirn_close(there[0]), 0); /* wakes the thread */
@@ -276,7 +277,8 @@ TEST(without_a_runtime)
     pthread_t thread;
     CHECK_EQ(pipe2(there, O_CLOEXEC), 0);
     CHECK_EQ(pipe2(back, O_CLOEXEC | O_NONBLOCK), 0);
-    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, (int[]){there[0], back[1]}), 0);
+    int ends[2] = {there[0], back[1]};
+    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, ends), 0);
     talk(there[1], back[0]);
     CHECK_EQ(pirn_close(there[1]), 0);
     pthread_join(thread, NULL);
