@@ -172,9 +172,7 @@ static int begin_head(struct conn *c, int status)
         c->date_of = now;
         http_date(now, c->date);
     }
-    if (c->last || atomic_load_explicit(&server.stopping, memory_order_relaxed)) {
-        c->last = true;
-    }
+    c->last = c->last || atomic_load_explicit(&server.stopping, memory_order_relaxed);
     if (OUT_SIZE - c->n < 512) {
         int err = flush(c);
         if (err) {
@@ -531,8 +529,8 @@ static void start_conn(int fd)
 
 /* -- The server ------------------------------------------------------------------------------- */
 
-/* Closes the connections that wait for a request; with force all. */
-static void stop_conns(bool force)
+/* Closes the connections that wait for a request; unless force is NULL, all. */
+static void stop_conns(void *force)
 {
     pirn_ns now = pirn_now();
     pirn_mutex_lock(&server.lock);
@@ -544,12 +542,6 @@ static void stop_conns(bool force)
         }
     }
     pirn_mutex_unlock(&server.lock);
-}
-
-static void grace_is_over(void *arg)
-{
-    (void)arg;
-    stop_conns(true);
 }
 
 static int run(void *arg)
@@ -577,19 +569,12 @@ static int run(void *arg)
     pirn_ctx_release(signals); /* from here on a signal kills */
     atomic_store(&server.stopping, true);
     pirn_close(server.listener);
-    stop_conns(false);
-    pirn_timer *t = pirn_after_func(opt.grace, grace_is_over, NULL);
+    stop_conns(NULL);
+    pirn_timer *t = pirn_after_func(opt.grace, stop_conns, &server);
     pirn_wg_wait(&server.running);
     pirn_timer_free(t);
     close(server.root);
     return fd == -ECANCELED ? 0 : 1;
-}
-
-static void usage(void)
-{
-    fprintf(stderr, "usage: httpd [-addr HOST:PORT] [-root FOLDER] [-limit BYTES] [-head SECONDS]\n"
-                    "             [-body SECONDS] [-idle SECONDS] [-grace SECONDS]\n");
-    exit(2);
 }
 
 int main(int argc, char **argv)
@@ -608,11 +593,12 @@ int main(int argc, char **argv)
         case 'b': opt.body_time = time; break;
         case 'i': opt.idle_time = time; break;
         case 'g': opt.grace = time; break;
-        default: usage();
+        default:
+            fprintf(stderr,
+                    "usage: httpd [-addr HOST:PORT] [-root FOLDER] [-limit BYTES]\n"
+                    "    [-head SECONDS] [-body SECONDS] [-idle SECONDS] [-grace SECONDS]\n");
+            return 2;
         }
-    }
-    if (optind < argc) {
-        usage();
     }
     signal(SIGPIPE, SIG_IGN); /* which sendfile would raise */
     return pirn_run(run, NULL);
