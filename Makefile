@@ -37,7 +37,7 @@ $(FLAVOURS:%=build-%): build-%: configure-%
 build:
 	@mkdir -p build
 
-quick check-static small chaos asan ubsan tsan clang aarch64 valgrind:
+quick check-static net small chaos asan ubsan tsan clang aarch64 valgrind:
 	@$(CHECK) $(@:check-%=%)
 
 check:
@@ -55,6 +55,9 @@ mutants: build-model
 demo: configure-native
 	@out=$$($(NINJA) -C build/native examples/demo 2>&1) || { echo "$$out"; exit 1; }
 	@build/native/examples/demo
+
+fuzz:
+	@tests/fuzz/run
 
 bench: configure-native
 	@$(NINJA) --quiet -C build/native
@@ -85,16 +88,17 @@ help:
 	@echo 'make quick        unit tests, in seconds'
 	@echo 'make check        everything that must hold before a change is published'
 	@echo 'make check-static layers, symbols, atomics, headers'
-	@echo 'make asan ubsan tsan chaos small clang aarch64 valgrind'
+	@echo 'make asan ubsan tsan chaos small clang aarch64 valgrind net'
 	@echo '                  one group of the tests; tests/check.py --list says what it is'
 	@echo 'make stress       the long forms of the stress tests, about an hour'
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
 	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
+	@echo 'make fuzz         FUZZ_SECONDS=600 of fuzzing the parsers of the examples'
 	@echo 'make build-NAME   only builds it, in build/NAME; WERROR=true: warnings are errors'
 	@echo 'make bench        the benchmarks, against Go and the other peers that are installed'
 	@echo 'make install      PREFIX=$(PREFIX), DESTDIR='
 	@echo 'make format lint  clang-format; clang-tidy and tools/check-*'
 	@echo 'make clean        removes build/'
 
-.PHONY: all quick check check-static demo tsan asan ubsan chaos small clang aarch64 valgrind bench stress \
-	install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)
+.PHONY: all quick check check-static net demo tsan asan ubsan chaos small clang aarch64 valgrind bench stress \
+	fuzz install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)

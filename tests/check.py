@@ -126,6 +126,12 @@ class Check:
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
 
+    def net(self):
+        """the servers of examples/ against curl, nc, wrk, redis-cli, redis-benchmark, and mean clients"""
+        if self.build('native'):
+            for name in ('httpd', 'redisd', 'proxy'):
+                self.counted(f'net: {name}', [ROOT / f'tests/net/{name}.py', ROOT / 'build/native'])
+
     def clang(self):
         """built by clang; unit tests"""
         if not shutil.which('clang'):
@@ -148,6 +154,9 @@ class Check:
         """address and undefined sanitizers"""
         if self.build('asan'):
             self.tests('asan', ALL, quick=not self.args.groups, scale=3, some=('2', '16'))
+            for corpus in sorted((ROOT / 'tests/fuzz/corpus').iterdir()):
+                self.step(f'fuzz corpus: {corpus.name}',
+                          [ROOT / f'build/asan/tests/fuzz-{corpus.name}', corpus])
 
     def ubsan(self):
         """undefined sanitizer alone"""
@@ -179,6 +188,8 @@ class Check:
         p = subprocess.run([str(c) for c in cmd], cwd=ROOT, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         counts = re.search(r'(\d+) passed, (\d+) failed\s*$', p.stdout)
+        for what, why in re.findall(r'^skip (\w+): (.*)$', p.stdout, re.M):
+            self.skip(f'{name} {what}', why)
         if counts and p.returncode == 0:
             self.result.passed += int(counts[1])
             return
@@ -251,7 +262,7 @@ class Check:
                        wrapper=['valgrind', '-q', '--error-exitcode=99'])
 
 
-GROUPS = ('quick', 'static', 'model', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan',
+GROUPS = ('quick', 'static', 'model', 'native', 'net', 'clang', 'small', 'chaos', 'asan', 'tsan',
           'aarch64', 'install')
 EXTRA = ('ubsan', 'valgrind', 'stress')
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "ctx/ctx.h"
-#include "io/poller.h"
 #include "io/signal.h"
 
 /* Not inside a visit: the last reference to a channel may be among them. */
@@ -50,14 +49,14 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
     }
     pirn_ctx *ctx = pirn_ctx_with_cancel(parent);
     *w = (struct watch){.ctx = ctx, .signals = set};
-    int err = poller_start();
-    if (err == -ESRCH) {
-        misuse("pirn_ctx_with_signals, and no runtime runs");
-    }
     bring(w);
     struct visit v = visit_begin();
     bring(NULL);
-    err = err ? err : signal_watch(&w);
+    if (!visit_can_wait(v)) {
+        visit_end(v);
+        misuse("pirn_ctx_with_signals, and no runtime runs");
+    }
+    int err = signal_watch(&w);
     if (err) {
         fatal("cannot watch signals: %s", strerrordesc_np(-err));
     }
@@ -81,16 +80,13 @@ EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
         return -ENOMEM;
     }
     *w = (struct watch){.chan = pirn_chanv_retain(c), .signals = signal_bit(sig)};
-    int err = poller_start();
-    if (!err) {
-        bring(w);
-        struct visit v = visit_begin();
-        bring(NULL);
-        err = signal_watch(&w);
-        visit_end(v);
-    }
+    bring(w);
+    struct visit v = visit_begin();
+    bring(NULL);
+    int err = visit_can_wait(v) ? signal_watch(&w) : -EAGAIN;
+    visit_end(v);
     free_watches(w);
-    return err == -ESRCH ? -EAGAIN : err;
+    return err;
 }
 
 EXPORT void pirn_signal_stopv(pirn_chanv *c)

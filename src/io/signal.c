@@ -2,7 +2,8 @@
 /*
  * Signals: the handler, and whose the action of each signal is. It is pirn's from the first who watches the
  * signal to the end of the last, or of the runtime, and then the program's again. The handler notes the
- * signal in `pending` and ends the poll of the poller's thread, which hands it out (watch.c).
+ * signal in `pending` and wakes sysmon, which sees to it that an M looks for work; that one hands it out
+ * (watch.c).
  *
  * No signal is lost. [N1] A handler counts itself, and then looks whether the signal is still wanted; who
  * takes the handler away says that it is not, and then waits for handlers, before it looks at what is
@@ -14,8 +15,6 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include "io/poller.h"
 
 #define SIGNALS 65
 
@@ -75,7 +74,8 @@ static void handler(int sig, siginfo_t *info, void *context)
     }
     at_add(&signals.noting, (uint32_t)-1, RELEASE); /* [N1] */
     if (wanted) {
-        poller_break();
+        sysmon_kick();
+        sysmon_look_now();
     } else {
         raise_again(sig, info);
     }

@@ -4,11 +4,10 @@
  * lock.
  *
  * Invariants
- * 1. What is pending is for those who are on the list: whoever changes the list hands out first, in the
- *    poller's stead. So a signal of the past does not reach who comes later.
+ * 1. What is pending is for those who are on the list: whoever changes the list hands out first. So a signal of the past does not reach who comes later.
  * 2. Channels are sent to under the lock: nothing is sent to one that has been taken off. A context is
- *    marked under the lock, and cancelled by the poller's thread without it, since that takes it off.
- * 3. A signal's action is ours if and only if it is watched, while the poller's thread is there.
+ *    marked under the lock, and cancelled on the g0 of an M without it, since that takes it off.
+ * 3. A signal's action is ours if and only if it is watched, while a runtime runs.
  *
  * Rejected: a mark on a channel's record while it is sent to, for a stop to wait for. The lock is simpler,
  * and what it is held for is short: no send blocks.
@@ -17,7 +16,6 @@
 #include <unistd.h>
 
 #include "ctx/ctx.h"
-#include "io/poller.h"
 #include "io/signal.h"
 
 static struct {
@@ -27,7 +25,7 @@ static struct {
     bool closed; /* a signal was to be sent to a closed channel */
     /* atomic */
     at_u32 n;
-    at_u32 due; /* the poller's thread has something to do */
+    at_u32 due; /* an M has something to do */
 } watches = {.lock = LOCK_INIT(RANK_SIGNALS)};
 
 /* --- handing out -------------------------------------------------------------------------------------- */
@@ -56,7 +54,7 @@ static bool send(pirn_chanv *c, int sig)
     return true;
 }
 
-/* True: something is left to the poller's thread. */
+/* True: something is left to an M on g0. */
 static bool hand_to_locked(struct watch *w, uint64_t come)
 {
     if (w->ctx) {
@@ -85,12 +83,19 @@ static bool hand_out_locked(void)
     return due;
 }
 
+/* Sysmon wakes an M, or tells those that run, and the first that looks for work does it. */
+static void have_delivered(void)
+{
+    sysmon_kick();
+    sysmon_look_now();
+}
+
 /* What has come so far goes to those who are on the list now. */
 static void settle_locked(void)
 {
     signals_wait_for_handlers();
     if (hand_out_locked()) {
-        poller_break();
+        have_delivered();
     }
 }
 
@@ -107,8 +112,9 @@ static struct pirn_ctx *next_due_locked(void)
     return NULL;
 }
 
-void signals_deliver(struct visit v)
+void signals_deliver_g0(void)
 {
+    struct visit v = {.mp = getm()};
     struct pirn_ctx *ctx;
     do {
         lock(&watches.lock);
@@ -117,7 +123,6 @@ void signals_deliver(struct visit v)
         ctx = next_due_locked();
         unlock(&watches.lock);
         if (closed) {
-            visit_end(v);
             misuse("send on closed channel");
         }
         if (ctx) {
@@ -210,8 +215,8 @@ int signal_let_be(int sig, enum signal_action to, struct watch **gone)
 
 /* --- the runtime's life --------------------------------------------------------------------------------- */
 
-/* What came too late for the poller's thread is as if it came after the runtime. */
-void signals_suspend(void)
+/* What came too late is as if it came after the runtime. */
+void signals_stop(void)
 {
     lock(&watches.lock);
     signal_set_actions(watched_locked(NULL), SIGNAL_PROGRAMS);
@@ -223,13 +228,16 @@ void signals_suspend(void)
     }
 }
 
-void signals_resume(void)
+void signals_start(void)
 {
+    if (!signals_watched()) {
+        return;
+    }
     lock(&watches.lock);
     int err = signal_set_actions(watched_locked(NULL), SIGNAL_OURS);
     unlock(&watches.lock);
     if (err) {
         throw("signal: can't be watched again: %s", strerrordesc_np(-err));
     }
-    poller_break(); /* for contexts that are due since the last end */
+    have_delivered(); /* contexts that are due since the last end */
 }

@@ -46,7 +46,7 @@ enum lock_rank {
     RANK_STACK,   /* the stack allocator of one class */
     RANK_G,       /* slabs and free Gs */
     RANK_LOCAL,   /* keys of goroutine-local values */
-    RANK_POLLER,  /* operations on descriptors */
+    RANK_POLLER,  /* making pollers */
     RANK_PROC,    /* asking /proc about threads */
     RANK_COUNT
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The detector of deadlocks: every M sleeps, nothing is runnable, and no thread is left that could
- * change that, and no timer is pending.
+ * change that, and no timer is pending; nobody waits for a descriptor or a signal.
  *
  * Looked at by the last M before it sleeps, and by a foreign thread before it waits. Before it
  * reports, it compares the threads of the process with those it knows to be asleep in pirn: any
@@ -33,6 +33,10 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_BARRIER] = "barrier wait",
     [WAIT_WG] = "wait group wait",
     [WAIT_SLEEP] = "sleep",
+    [WAIT_READ] = "IO read",
+    [WAIT_WRITE] = "IO write",
+    [WAIT_READ_UNTIL] = "IO read",
+    [WAIT_WRITE_UNTIL] = "IO write",
     [WAIT_PARK] = "park",
 };
 
@@ -44,11 +48,10 @@ static bool all_asleep_locked(void)
            && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
 }
 
-/* Ms, the factory, sysmon, the poller if nobody waits for it, those who wait in pirn, and the threads of a sanitizer. */
+/* Ms, the factory, sysmon, those who wait in pirn, and the threads of a sanitizer. */
 static int threads_known(void)
 {
-    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS
-           + (poller_idle() ? 1 : 0);
+    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS;
 }
 
 /* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */
@@ -57,7 +60,7 @@ void deadlock_check_locked(uint32_t mine)
     lock_must_hold(&sched.lock);
     sched.deadlock_pending = false;
     if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()
-        || timers_next() != PIRN_NEVER) {
+        || timers_next() != PIRN_NEVER || netpoll_wanted() || signals_watched()) {
         return;
     }
     int threads = thread_count(); /* an error means: not known */

@@ -17,7 +17,6 @@ static struct {
     at_u32 word; /* ++ for each request; futex */
     at_u32 stop;
     at_u32 procs;     /* wanted number of Ps, or 0 */
-    at_u32 poller;    /* wanted */
     at_u32 said;      /* that threads can't be made */
     int64_t spare_at; /* when the last was asked for; under sched.lock */
 } factory;
@@ -88,12 +87,6 @@ void factory_join_locked(struct m *mp)
     kick();
 }
 
-void factory_want_poller(void)
-{
-    at_store(&factory.poller, 1, RELAXED);
-    kick();
-}
-
 void factory_want_procs(int n)
 {
     at_store(&factory.procs, (uint32_t)n, RELAXED);
@@ -135,7 +128,7 @@ static void give_up(int err)
     deadlock_check_locked(0);
     unlock(&sched.lock);
     if (mp) {
-        note_post(&mp->park);
+        m_post(mp);
     }
 }
 
@@ -214,9 +207,6 @@ static void *factory_main(void *arg)
         uint32_t procs = at_xchg(&factory.procs, 0, RELAXED);
         if (procs) {
             p_resize((int)procs, NULL, true);
-        }
-        if (at_xchg(&factory.poller, 0, RELAXED)) {
-            poller_start_here();
         }
         make_spare();
         join_dead();

@@ -103,7 +103,7 @@ static struct g *steal(struct m *mp)
 /* Something to run that this thread can see: in the global queue or on any P. */
 bool work_visible(void)
 {
-    if (at_load(&sched.globq.size, RELAXED)) {
+    if (at_load(&sched.globq.size, RELAXED) || signals_pending()) {
         return true;
     }
     bool next_counts = at_load(&sched.futile, RELAXED) == 0;
@@ -141,6 +141,11 @@ static struct g *spin(struct m *mp)
     return NULL;
 }
 
+static struct g *look_at_network(struct m *mp)
+{
+    return netpoll_look(mp) ? next_local(mp->p) : NULL;
+}
+
 /* Blocks until there is something to run. NULL: the runtime ends. On g0. */
 struct g *find_work(struct m *mp)
 {
@@ -156,8 +161,11 @@ struct g *find_work(struct m *mp)
                 p_retire_g0(mp);
                 continue;
             } else {
+                if (unlikely(signals_pending())) {
+                    signals_deliver_g0();
+                }
                 timers_look(mp->p);
-                if (!(gp = next_local(mp->p)) && !(gp = steal(mp))) {
+                if (!(gp = next_local(mp->p)) && !(gp = look_at_network(mp)) && !(gp = steal(mp))) {
                     gp = spin(mp);
                 }
             }

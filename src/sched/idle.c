@@ -212,7 +212,7 @@ struct m *p_let_go_locked(struct m *mp, struct g *gp)
 void p_let_go_end(struct m *heir)
 {
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
         return;
     }
     wake_all(); /* as one that goes to sleep: [W2] [T2] */
@@ -278,7 +278,7 @@ static bool wake_once(struct p *pp)
         at_count(&pp->counts.wakes, 1);
     }
     if (mp) {
-        note_post(&mp->park);
+        m_post(mp);
     }
     return bound;
 }
@@ -304,7 +304,7 @@ void wake_all(void)
 {
     at_fence(SEQ_CST); /* [W2] [T2] */
     if (at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
-        && (work_visible() || timers_unkept())) {
+        && (work_visible() || timers_unkept() || netpoll_unattended())) {
         wake_one(NULL);
     }
 }
@@ -356,6 +356,25 @@ void spin_end(struct m *mp)
 
 /* --- sleeping ---------------------------------------------------------------------------------- */
 
+void m_post(struct m *mp)
+{
+    at_store(&mp->park.posted, 1, RELEASE); /* as note_post */
+    at_fence(SEQ_CST);                      /* [P1] */
+    if (unlikely(at_load(&mp->polls, RELAXED))) {
+        netpoll_break();
+    } else {
+        futex_wake(&mp->park.posted, 1);
+    }
+}
+
+/* An idle P; the one whose poller is ready, if that is idle. */
+static struct p *pidle_get_for_locked(const struct m *mp)
+{
+    struct p *pp = mp->npolled ? at_load(&sched.allp[mp->polled[0]], RELAXED) : NULL;
+    pp = pp && at_load(&pp->status, RELAXED) == P_IDLE ? pidle_get_this_locked(pp) : NULL;
+    return pp ? pp : pidle_get_locked();
+}
+
 /* Work was seen: come back with an idle P. False: taken by a waker already, or no P is left. */
 static bool come_back(struct m *mp)
 {
@@ -363,7 +382,7 @@ static bool come_back(struct m *mp)
     lock(&sched.lock);
     if (mp->idle && sched.pidle && !sched.stopped) {
         midle_take_locked(mp);
-        p_bind(mp, pidle_get_locked());
+        p_bind(mp, pidle_get_for_locked(mp));
         back = true;
     } else if (mp->idle) {
         keep_until_locked(mp, PIRN_NEVER); /* all Ps run, and look themselves */
@@ -405,10 +424,43 @@ static void take_given(struct m *mp)
     }
 }
 
-/* Until it is given a P, or, as the keeper of the time, takes one. */
+/*
+ * Sleeps in the poller, if somebody must and nobody does. One at a time: of two, the wrong one might be woken
+ * by the eventfd. So who has the place keeps it until it has left, also when it was taken off the idle
+ * list meanwhile. [P4] It gives up the place before it looks for an idle P; who goes to sleep makes its P
+ * idle before it looks at the place. Both with sched.lock in between: so either it finds the P, or the
+ * other the place.
+ */
+static bool keep_poller(struct m *mp)
+{
+    if (likely(!netpoll_unattended())) {
+        return false;
+    }
+    lock(&sched.lock);
+    bool mine = mp->idle && sched.pidle && !sched.stopped && !at_load(&sched.poll_m, RELAXED);
+    if (mine) {
+        at_store(&sched.poll_m, mp, RELAXED);
+    }
+    unlock(&sched.lock);
+    return mine;
+}
+
+/* True: its note was posted. False: there may be something to do. */
+static bool sleep_once(struct m *mp)
+{
+    int64_t until = keep_time(mp);
+    if (likely(!keep_poller(mp))) {
+        return note_wait_until(&mp->park, until);
+    }
+    bool posted = netpoll_sleep(mp, until);
+    at_store(&sched.poll_m, NULL, RELAXED); /* [P4] */
+    return posted;
+}
+
+/* Until it is given a P, or, as the keeper of the time or from the poller, takes one. */
 static void sleep_until_given(struct m *mp)
 {
-    while (!note_wait_until(&mp->park, keep_time(mp))) {
+    while (!sleep_once(mp)) {
         if (come_back(mp)) {
             return;
         }
@@ -462,7 +514,7 @@ void m_hand_off(struct m *mp, struct g *gp)
     midle_put_locked(mp);
     unlock(&sched.lock);
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
     }
     sleep_until_given(mp);
 }

@@ -90,6 +90,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.nm_gone, 0, RELAXED);
     at_store(&sched.futile, 0, RELAXED);
     at_store(&sched.keeper_until, PIRN_NEVER, RELAXED);
+    at_store(&sched.poll_m, NULL, RELAXED);
     at_store(&sched.main_exited, 0, RELAXED);
     at_store(&sched.next_id, 2, RELAXED); /* 1 is that of pirn_run */
     at_store(&sched.counts.spawned, 0, RELAXED);
@@ -104,8 +105,7 @@ static int start_threads(int procs)
     if (at_load(&sched.nprocs, RELAXED) == 0) {
         return -ENOMEM;
     }
-    int err = poller_restart();
-    err = err ? err : preempt_start();
+    int err = preempt_start();
     if (err) {
         return err;
     }
@@ -152,7 +152,6 @@ static int start_locked(const pirn_config *given)
     stack_init(env.guard);
     err = start_threads(procs ? procs : cpu_count());
     if (err) {
-        poller_stop();
         p_fini(false);
         g_fini(false);
         stack_fini(false);
@@ -162,6 +161,7 @@ static int start_locked(const pirn_config *given)
         return err;
     }
     at_store(&sched.follow_cpus, procs == 0, RELAXED);
+    signals_start();
     at_store(&sched.life, LIFE_RUNNING, RELEASE);
     return 0;
 }
@@ -197,7 +197,7 @@ static void stop_locked(void)
     factory_stop();
     sysmon_stop(); /* it looks at Ms */
     m_fini(sched.config.stop_grace, &left_behind);
-    poller_stop(); /* signals.c knows of preempt.c's handler */
+    signals_stop(); /* it knows of preempt.c's handler */
     preempt_stop();
     quit_stop(); /* after the signals that contexts and channels had taken */
     foreign_late_begin();
@@ -205,6 +205,7 @@ static void stop_locked(void)
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
         timers_fini(&at_load(&sched.allp[i], RELAXED)->timers);
     }
+    netpoll_stop();
     foreign_late_end();
     p_fini(left_behind);
     g_fini(left_behind);

@@ -175,7 +175,7 @@ void m_tell_all_to_stop(void)
     }
     /* Whoever sleeps, for whatever: without a P it goes on to its next entry, or ends. */
     for (struct m *mp = sched.allm; mp; mp = mp->all) {
-        note_post(&mp->park);
+        m_post(mp);
     }
     unlock(&sched.lock);
 }

@@ -105,7 +105,7 @@ void preempt_here(struct m *mp)
     }
     unlock(&sched.lock);
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
     } else {
         wake_for(NULL);
     }

@@ -138,7 +138,7 @@ static void take(struct p *pp, struct m *mp, bool announced)
     }
     unlock(&sched.lock);
     if (heir) {
-        note_post(&heir->park);
+        m_post(heir);
     }
 }
 

@@ -68,6 +68,10 @@ enum wait_reason {
     WAIT_SLEEP,
     WAIT_GROUP_ROOM,
     WAIT_TIMER,
+    WAIT_READ, /* of a descriptor */
+    WAIT_WRITE,
+    WAIT_READ_UNTIL, /* selects */
+    WAIT_WRITE_UNTIL,
     WAIT_PARK,
     WAIT_REASONS
 };
@@ -299,6 +303,9 @@ struct m {
     struct p *nextp;
     struct g *nextp_g; /* to run first */
     struct note park;
+    at_u32 polls;       /* sleeps in the poller, not on its note: [P1] */
+    uint16_t polled[4]; /* the pollers that were ready then, to be looked at; owner only */
+    uint8_t npolled;
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;         /* on the idle list */
@@ -357,6 +364,8 @@ struct sched {
     at_u32 follow_cpus;     /* the default: adapt when affinity or quota change */
     at_u64 coarse_now;      /* clock of the last look of sysmon */
     at_u64 keeper_until;    /* when a sleeping M looks at the timers; changed under lock */
+    AT(struct m *)
+    poll_m; /* the M that sleeps in the poller; set under lock, cleared by itself */
     at_u64 next_id;
     at_u64 retaken, starved;
     struct p_counts counts; /* of foreign threads; under lock */
@@ -597,6 +606,7 @@ bool timers_unkept(void);
 /* idle.c */
 void m_idle(struct m *mp);
 void m_hand_off(struct m *mp, struct g *gp);
+void m_post(struct m *mp); /* its note, wherever it sleeps */
 void m_wait_locked(struct m *mp);
 void m_end_locked(struct m *mp);
 void p_bind(struct m *mp, struct p *pp);
@@ -642,7 +652,6 @@ int factory_start(void);
 void factory_stop(void);
 void factory_want_locked(struct p *pp, struct g *gp, bool spinning);
 void factory_want_procs(int n);
-void factory_want_poller(void);
 void factory_want_spare_locked(void);
 void factory_join_locked(struct m *mp);
 struct p *factory_take_back_locked(void);
@@ -739,10 +748,18 @@ void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);
 void timer_forget_start(const struct gstart *start); /* time/timer.c */
-bool poller_idle(void);                              /* io/poller.c */
-int poller_start_here(void);
-int poller_restart(void);
-void poller_stop(void);
+bool netpoll_wanted(void);     /* io/netpoll.c: somebody waits for a descriptor */
+bool netpoll_unattended(void); /* and nobody sleeps in the poller */
+bool netpoll_look(struct m *mp);
+void netpoll_look_at_all(void);
+bool netpoll_sleep(struct m *mp, int64_t until);
+void netpoll_break(void);
+void netpoll_stop(void);
+bool signals_pending(void); /* io/watch.c */
+void signals_deliver_g0(void);
+bool signals_watched(void);
+void signals_start(void);
+void signals_stop(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */

@@ -126,14 +126,15 @@ static int64_t end_idle_threads(int64_t now)
             }
             until = last->idle_since + sched.thread_idle_most;
         }
-        if (!last || now < until || last->keeps != PIRN_NEVER) {
+        if (!last || now < until || last->keeps != PIRN_NEVER
+            || at_load(&sched.poll_m, RELAXED) == last) {
             unlock(&sched.lock);
             return now < until ? until : now + sched.thread_idle_most;
         }
         midle_take_locked(last);
         last->retires = true;
         unlock(&sched.lock);
-        note_post(&last->park);
+        m_post(last);
     }
 }
 
@@ -172,8 +173,13 @@ static void look_at_all(int64_t now)
         }
     }
     sysmon.busy = stuck;
+    bool unpolled = netpoll_unattended();
+    if (unpolled) {
+        netpoll_look_at_all();
+    }
     int64_t next = timers_next();
-    if (next <= now) {
+    bool signals = signals_pending();
+    if (next <= now || signals) {
         for (uint32_t i = 0; i < n; i++) {
             struct p *pp = at_load(&sched.allp[i], RELAXED);
             if (at_load(&pp->status, RELAXED) == P_RUNNING) {
@@ -181,7 +187,8 @@ static void look_at_all(int64_t now)
             }
         }
     }
-    if (at_load(&sched.npidle, RELAXED) && (stuck || next <= now || timers_unattended())) {
+    if (at_load(&sched.npidle, RELAXED)
+        && (stuck || next <= now || signals || unpolled || timers_unattended())) {
         wake_one(NULL);
     }
     lock(&sched.lock);

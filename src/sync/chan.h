@@ -31,9 +31,12 @@ struct chan_op {
         pirn_chanv *chan;
         struct {
             int number;
-            short events;
-            uint32_t round; /* the poll that it was in */
-        } fd;               /* of a select: poller.c */
+            uint32_t edge; /* what it knows; not if it watches */
+            uint8_t mode;  /* enum fd_mode */
+            bool watches;  /* wants to know that it is ready, and takes nothing */
+            bool counted;  /* then: as one who uses it */
+            int16_t why;   /* it has ended */
+        } fd;              /* on a descriptor: io/pd.c */
     };
     bool sends;
     void *elem; /* the value to send, or where to put the one that comes; may be NULL */

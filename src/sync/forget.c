@@ -7,6 +7,7 @@
  * that it tries for a mutex. What it had been given, a lock or permits, it keeps: as one that was
  * dropped while it held them.
  */
+#include "io/fd.h"
 #include "sync/waitq.h"
 
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
@@ -17,6 +18,8 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_CHAN_SEND_UNTIL:
     case WAIT_CHAN_RECV_UNTIL:
     case WAIT_SLEEP_CTX:
+    case WAIT_READ_UNTIL:
+    case WAIT_WRITE_UNTIL:
     case WAIT_SELECT: select_forget(w); break;
     case WAIT_GROUP:
         group_forget(w);
@@ -28,6 +31,8 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_RWMUTEX_RLOCK: rwmutex_forget(w); break;
     case WAIT_COND:
     case WAIT_COND_UNTIL: cond_forget(w); break;
+    case WAIT_READ:
+    case WAIT_WRITE: pd_disarm(w->object); break;
     case WAIT_TIMER: timer_forget(w); break;
     case WAIT_SEM: sem_forget(w); break;
     case WAIT_BARRIER: barrier_forget(w); break;

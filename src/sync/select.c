@@ -23,7 +23,7 @@
 
 #include "base/rand.h"
 #include "ctx/ctx.h"
-#include "io/poller.h"
+#include "io/fd.h"
 
 static bool takes_part(const pirn_case *k)
 {
@@ -42,7 +42,7 @@ static inline bool is_ready(const pirn_case *k, bool locked)
 {
     pirn_chanv *c = k->chan_;
     if (unlikely(!takes_part(k))) {
-        return is_fd(k) && k->elem_; /* poller_look */
+        return is_fd(k) && k->elem_; /* fd_cases_look */
     }
     if (!locked) {
         chan_look(c);
@@ -271,7 +271,12 @@ static void queue_all(struct select *s)
             chan_put_locked(op);
         } else if (unlikely(is_fd(k))) {
             s->ops[i] = (struct chan_op){
-                .waiter = s->waiter, .winner = &s->winner, .fd = {k->fd_, poller_events(k), 0}};
+                .waiter = s->waiter,
+                .winner = &s->winner,
+                .fd = {.number = k->fd_,
+                       .edge = s->fd_edge,
+                       .mode = k->kind_ == PIRN_CASE_READABLE_ ? FD_READ : FD_WRITE,
+                       .watches = !s->fd_tries}};
         }
     }
 }
@@ -282,7 +287,7 @@ static void leave_all(struct select *s, const void *winner)
         if (takes_part(&s->cases[i]) && &s->ops[i] != winner) {
             chan_leave(&s->ops[i]);
         } else if (unlikely(is_fd(&s->cases[i]))) {
-            poller_remove(&s->ops[i]);
+            pd_disarm(&s->ops[i]);
         }
     }
 }
@@ -295,6 +300,21 @@ static struct waiter *time_is_up(struct timer *t)
 
 const struct timer_kind select_timer = {.fire = time_is_up};
 
+/* Descriptors are waited for when no channel is locked any more. The select goes on before that has come
+ * to its end only if it was won; [L1] then it waits for it. False: it is not to wait, and nobody else wakes it. */
+static NOINLINE bool arm_fds(struct select *s)
+{
+    bool waits = true;
+    for (int i = 0; waits && i < s->n; i++) {
+        if (is_fd(&s->cases[i]) && !pd_arm(&s->ops[i])) {
+            waits = !select_claim(s, &s->ops[i]);
+            s->ops[i].ok = true;
+        }
+    }
+    at_store(&s->armed, 1, RELEASE); /* [L1]; mutants survive: no model has descriptors */
+    return waits;
+}
+
 /* While a channel is locked the select can't go on to its end; after the last nothing is touched. */
 static bool commit_select(struct g *gp, void *arg)
 {
@@ -302,9 +322,6 @@ static bool commit_select(struct g *gp, void *arg)
     struct unlock_to also = s->also;
     int n = s->locked;
     bool fds = s->fds;
-    if (unlikely(fds)) {
-        poller_add(s->ops, s->cases, s->n);
-    }
     if (gp && s->deadline != PIRN_NEVER) {
         timer_set(&s->timer, s->deadline, 0);
     }
@@ -314,10 +331,7 @@ static bool commit_select(struct g *gp, void *arg)
     if (also.word) {
         word_unlock(also.word, also.value);
     }
-    if (unlikely(fds)) {
-        at_store(&s->armed, 1, RELEASE); /* [L1]; mutants survive: no model has descriptors */
-    }
-    return true;
+    return likely(!fds) || arm_fds(s);
 }
 
 void select_forget(struct waiter *w)
@@ -335,16 +349,22 @@ void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
         select_waiter(v, s);
     }
     queue_all(s);
+    if (unlikely(s->fds) && !v.mp) {
+        netpoll_foreign(1);
+    }
     if (likely(v.mp)) {
         park(commit_select, s, reason);
     } else if (!foreign_park(s->waiter, v.entered, commit_select, s, s->deadline)
                && !select_claim(s, &s->timer)) {
         foreign_wait_for_ready(s->waiter);
     }
-    void *winner = at_load(&s->winner, RELAXED);
-    leave_all(s, winner);
     while (unlikely(s->fds) && !at_load(&s->armed, ACQUIRE)) { /* [L1], a mutant too */
         thread_yield();
+    }
+    void *winner = at_load(&s->winner, RELAXED);
+    leave_all(s, winner);
+    if (unlikely(s->fds) && !v.mp) {
+        netpoll_foreign(-1);
     }
     if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
         timer_stop(&s->timer);
@@ -392,7 +412,7 @@ static bool look_at_fds(pirn_case *cases, int n)
         any |= is_fd(&cases[i]);
     }
     if (unlikely(any)) {
-        poller_look(cases, n);
+        fd_cases_look(cases, n);
     }
     return any;
 }
@@ -434,7 +454,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     struct chan_op few[SELECT_FEW];
     struct select s = SELECT_INIT(cases, few, n, deadline);
     s.fds = look_at_fds(cases, n);
-    int err = s.fds && deadline > now_ns() ? poller_start() : 0;
+    int err = s.fds && deadline > now_ns() ? netpoll_open_visiting() : 0;
     if (unlikely(n > SELECT_FEW)) {
         s.ops = malloc((size_t)n * sizeof *s.ops); /* NULL will do if it need not wait */
     }

@@ -17,7 +17,9 @@ struct select {
     int locked;    /* channels, without duplicates; their cases by order_ */
     bool in_order; /* the first that is ready, not any */
     bool fds;      /* there are descriptors among the cases */
-    at_u32 armed;  /* then: the commit is over */
+    bool fd_tries; /* the first case is one, and who waits will try it: io/io.c */
+    uint32_t fd_edge;
+    at_u32 armed; /* with descriptors: the commit is over */
     winner_t winner;
     struct waiter *waiter;
     struct waiter foreign;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The thread that waits for descriptors does not hide a deadlock when nobody waits for it.
+ * The poller does not hide a deadlock when nobody waits for a descriptor.
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
  */

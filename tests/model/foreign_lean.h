@@ -26,7 +26,10 @@ void foreign_late_end(void)
 
 bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, int64_t deadline)
 {
-    CHECK(entered && commit(NULL, arg));
+    CHECK(entered);
+    if (!commit(NULL, arg)) {
+        note_post(&w->note);
+    }
     return note_wait_until(&w->note, deadline);
 }
 

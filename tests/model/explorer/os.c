@@ -103,23 +103,39 @@ NEVER(chan_fd_close)
 NEVER(chan_tell_fd)
 NEVER(group_forget)
 NEVER(group_forget_room)
-NEVER(poller_add)
-NEVER(poller_events)
-NEVER(poller_look)
-NEVER(poller_remove)
-NEVER(poller_start)
+NEVER(fd_cases_look)
+NEVER(netpoll_foreign)
+NEVER(netpoll_open_visiting)
+NEVER(pd_arm)
+NEVER(pd_disarm)
 NEVER(signal_end_of)
 NEVER(timer_forget)
 
-STUB int poller_restart(void);
-STUB int poller_restart(void)
-{
-    return 0;
-}
+/* Nobody waits for a descriptor or a signal. */
+#define NOBODY(type, name)                                                                         \
+    STUB type name(void);                                                                          \
+    STUB type name(void)                                                                           \
+    {                                                                                              \
+        return (type)0;                                                                            \
+    }
+NOBODY(bool, netpoll_wanted)
+NOBODY(bool, netpoll_unattended)
+NOBODY(bool, signals_pending)
+NOBODY(bool, signals_watched)
+NOBODY(void, netpoll_stop)
+NOBODY(void, signals_start)
+NOBODY(void, signals_stop)
+NEVER(netpoll_look_at_all)
+NEVER(netpoll_sleep)
+NEVER(netpoll_break)
+NEVER(signals_deliver_g0)
 
-STUB void poller_stop(void);
-STUB void poller_stop(void)
+struct m;
+STUB bool netpoll_look(struct m *mp);
+STUB bool netpoll_look(struct m *mp)
 {
+    (void)mp;
+    return false;
 }
 
 STUB void *thread_altstack_begin(void)

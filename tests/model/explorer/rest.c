@@ -144,9 +144,11 @@ NOTHING(visits_end, void)
 NOTHING(visits_bounds, void **lo UNUSED, size_t *size UNUSED)
 NOTHING(preempt_timer_end_locked, struct m *mp UNUSED)
 
-STUB int poller_start_here(void)
+/* idle.c */
+STUB void m_post(struct m *mp)
 {
-    return 0;
+    at_store(&mp->park.posted, 1, RELEASE);
+    futex_wake(&mp->park.posted, 1);
 }
 
 STUB int preempt_start(void)

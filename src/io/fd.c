@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* The program's calls about a descriptor: closing it, its deadlines, waiting for it. pd.c has the design. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "ctx/ctx.h"
+#include "io/io.h"
+#include "os/sysio.h"
+#include "sync/select.h"
+
+static bool is_open(int fd)
+{
+    return sys_flags(fd) >= 0;
+}
+
+/* --- in the runtime, or beside it -------------------------------------------------------------------------- */
+
+static bool come_in(struct visit *v)
+{
+    *v = (struct visit){.mp = enter(), .again = true};
+    return v->mp || (v->entered = foreign_enter());
+}
+
+static void go_out(struct visit v)
+{
+    v.mp ? leave() : foreign_leave();
+}
+
+EXPORT int pirn_close(int fd)
+{
+    struct visit v;
+    int err, second = -1;
+    if (come_in(&v)) {
+        second = pd_close(fd, &err);
+        go_out(v);
+    } else {
+        err = sys_close(fd);
+    }
+    if (second >= 0) {
+        pirn_blocking_begin();
+        int late = sys_close(second);
+        pirn_blocking_end();
+        err = err ? err : late;
+    }
+    return err;
+}
+
+static bool is_file(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+}
+
+EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
+{
+    struct visit v;
+    if (!come_in(&v)) {
+        return -ESRCH;
+    }
+    int err = !is_open(fd) ? -EBADF : is_file(fd) ? -EINVAL : 0;
+    err =
+        err ? err : pd_deadline(fd, read == PIRN_NEVER ? 0 : read, write == PIRN_NEVER ? 0 : write);
+    go_out(v);
+    return err;
+}
+
+EXPORT int pirn_fd_cancel(int fd)
+{
+    struct visit v;
+    if (!come_in(&v)) {
+        return -ESRCH;
+    }
+    int err = is_open(fd) ? pd_cancel(fd) : -EBADF;
+    go_out(v);
+    return err;
+}
+
+static bool is_tcp(int fd)
+{
+    int domain = sys_sockopt(fd, SOL_SOCKET, SO_DOMAIN);
+    return (domain == AF_INET || domain == AF_INET6)
+           && sys_sockopt(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+EXPORT int pirn_fd_adopt(int fd)
+{
+    struct visit v;
+    if (!come_in(&v)) {
+        return -ESRCH;
+    }
+    int type = sys_sockopt(fd, SOL_SOCKET, SO_TYPE);
+    int err = type == -EBADF ? -EBADF : 0;
+    err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, type >= 0 && is_tcp(fd));
+    go_out(v);
+    return err;
+}
+
+int fd_made(int fd, bool streams)
+{
+    struct visit v;
+    if (fd >= 0 && come_in(&v)) {
+        int err = pd_made(fd, FD_SOCKET, streams);
+        go_out(v);
+        if (err) {
+            sys_close(fd);
+            return err;
+        }
+    }
+    return fd;
+}
+
+EXPORT int pirn_shutdown(int fd, int how)
+{
+    struct visit v;
+    bool in = come_in(&v);
+    int err = shutdown(fd, how) ? -errno : 0;
+    if (in) {
+        go_out(v);
+    }
+    return err;
+}
+
+/* --- waiting until it is ready ------------------------------------------------------------------------------- */
+
+static int look_now(int fd, int events)
+{
+    return (events & PIRN_IN && fd_is_ready(fd, FD_READ) ? PIRN_IN : 0)
+           | (events & PIRN_OUT && fd_is_ready(fd, FD_WRITE) ? PIRN_OUT : 0);
+}
+
+/* 0: time is up. */
+static int wait_outside(int fd, int events, int64_t deadline)
+{
+    short wanted = (short)((events & PIRN_IN ? POLLIN | POLLPRI | POLLRDHUP : 0)
+                           | (events & PIRN_OUT ? POLLOUT : 0));
+    int r = sys_poll(fd, wanted, deadline == 0 ? 1 : deadline);
+    return r > 0 ? look_now(fd, events) : r;
+}
+
+/* In a visit, which it ends. */
+static int wait_in(struct visit v, int fd, int events, int64_t deadline)
+{
+    struct pirn_ctx *ctx = ctx_of(v.mp);
+    pirn_case cases[3] = {
+        {.kind_ = events & PIRN_IN ? PIRN_CASE_READABLE_ : PIRN_CASE_NONE_, .fd_ = fd},
+        {.kind_ = events & PIRN_OUT ? PIRN_CASE_WRITABLE_ : PIRN_CASE_NONE_, .fd_ = fd},
+        {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL}};
+    struct chan_op ops[3];
+    struct select s = SELECT_INIT(cases, ops, 3, deadline);
+    s.fds = s.in_order = true;
+    if (select_try(v, &s) >= 0) {
+        go_out(v);
+        return ctx_err(ctx);
+    }
+    if (deadline <= now_ns()) {
+        select_unlock(&s);
+        go_out(v);
+        return -ETIMEDOUT;
+    }
+    void *winner = select_wait(v, &s, WAIT_SELECT);
+    visit_waited_end(v);
+    if (winner == select_timer_of(&s)) {
+        return -ETIMEDOUT;
+    }
+    int i = (int)((struct chan_op *)winner - ops);
+    return i == 2 ? ctx_err(ctx) : ops[i].fd.why < 0 ? ops[i].fd.why : 0;
+}
+
+/* The deadlines of the descriptor, and whether it may be waited for at all. */
+static int look_first(int fd, int events, int64_t *deadline)
+{
+    struct pd_look look;
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return -ENOMEM;
+    }
+    for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
+        int err = pd_again(pd, (enum fd_mode)mode, &look);
+        if (err) {
+            return err;
+        }
+        if (events & (mode == FD_READ ? PIRN_IN : PIRN_OUT) && look.deadline < *deadline) {
+            *deadline = look.deadline;
+        }
+    }
+    return 0;
+}
+
+EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
+{
+    struct visit v;
+    if (!(events & (PIRN_IN | PIRN_OUT)) || events & ~(PIRN_IN | PIRN_OUT)) {
+        return -EINVAL;
+    }
+    if (!is_open(fd)) {
+        return -EBADF;
+    }
+    if (!come_in(&v)) {
+        int r = wait_outside(fd, events, deadline);
+        return r ? r : -ETIMEDOUT;
+    }
+    struct pirn_ctx *ctx = ctx_of(v.mp);
+    int err = look_first(fd, events, &deadline);
+    err = !err && ctx ? ctx_err(ctx) : err;
+    int r = err ? err : look_now(fd, events);
+    if (r) {
+        go_out(v);
+        return r;
+    }
+    err = wait_in(v, fd, events, deadline);
+    if (err) {
+        return err;
+    }
+    r = look_now(fd, events);
+    return r ? r : events; /* another was faster: it was ready */
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Poll descriptors: what pirn knows of a descriptor, by its number. pd.c has the design, netpoll.c the
+ * pollers, io.c the calls that wait.
+ */
+#ifndef PIRN_IO_FD_H
+#define PIRN_IO_FD_H
+
+#include "sync/chan.h"
+
+enum fd_mode { FD_READ, FD_WRITE };
+
+/* How it is asked without being waited for. */
+enum fd_kind {
+    FD_ANY,    /* not known: the number may be another file's the next time */
+    FD_SOCKET, /* MSG_DONTWAIT */
+    FD_OTHER,  /* RWF_NOWAIT, if the file allows it */
+};
+
+struct pd {
+    at_u64 word; /* a word lock; under it: */
+    struct chan_queue q[2];
+    int64_t deadline[2]; /* 0: none */
+    at_u32 edges[2];     /* ++ whenever who waits must look again; may be read at any time */
+    uint32_t seq;        /* ++ with each registration, and each end: events of before don't count */
+    uint32_t refs;       /* calls that use it now */
+    uint16_t poller;     /* with which it is registered */
+    uint8_t kind;        /* enum fd_kind */
+    bool ours;           /* pirn made it, or may treat it so: it stays registered */
+    bool registered;
+    bool closing;   /* by pirn_close, once refs is 0 */
+    bool cancelled; /* by pirn_fd_cancel */
+    bool streams;   /* the short-read hint is allowed */
+    bool empty;     /* the hint: nothing to read, and no edge since */
+    bool odd;       /* its end, an error or urgent data was seen: no hints any more */
+} CACHE_ALIGNED;
+
+/* Why a wait has ended, beside 0 (try again) and -errno. */
+#define FD_NOT_POLLABLE 1 /* a file: it is always ready */
+
+/* --- pd.c: by who is in the runtime ------------------------------------------------------------------- */
+
+struct pd *pd_get(int fd); /* NULL: no memory, or not a descriptor */
+
+struct pd_look { /* what a call needs to know before it tries */
+    uint32_t edge;
+    enum fd_kind kind;
+    bool empty, streams;
+    int64_t deadline; /* PIRN_NEVER: none */
+};
+
+/* Counts a call that uses it. 0, or -EBADF, -ECANCELED: it is not counted. */
+int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+/* Looks again: what it waited for has come. The same results, but it stays counted. */
+int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+/* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on
+ * too. The result is for the caller to close, where it may wait; -1: nothing. */
+int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge);
+
+/* A commit action, or part of one: true: it waits. False: it need not, op->fd.why says more. After true,
+ * op may be gone, unless it is of a select. */
+bool pd_arm(struct chan_op *op);
+void pd_disarm(struct chan_op *op); /* off again, if it was there */
+
+/* Those who may go on, as a list; NULL: nobody. */
+struct waiter *pd_event(uint64_t tag, uint32_t ready);
+int pd_made(int fd, enum fd_kind kind, bool streams);  /* 0 or -ENOMEM */
+int pd_adopt(int fd, enum fd_kind kind, bool streams); /* the same, or -EBADF */
+int pd_close(int fd, int *err);                        /* the same */
+int pd_cancel(int fd);
+int pd_deadline(int fd, int64_t read, int64_t write);
+
+/* The runtime ends: they are not registered any more. unmap: nobody will touch them. */
+void pd_forget_all(bool unmap);
+
+/* --- netpoll.c ------------------------------------------------------------------------------------------ */
+
+/* With the poller of this P, which it notes; 0 or -errno. */
+int netpoll_add(struct pd *pd, int fd);
+void netpoll_remove(struct pd *pd, int fd);
+void netpoll_waits(int change);   /* how many wait */
+void netpoll_foreign(int change); /* foreign threads that will come back to a poll descriptor */
+void netpoll_wake(void);          /* a foreign thread has begun to wait */
+int netpoll_open_visiting(void);  /* not in the runtime */
+int netpoll_open(void);           /* 0 or -errno */
+
+/* --- selects: cases on descriptors (netpoll.c) ---------------------------------------------------------- */
+
+/* Marks the cases whose descriptor is ready. Not in the runtime. */
+void fd_cases_look(pirn_case *cases, int n);
+bool fd_is_ready(int fd, enum fd_mode mode);
+
+#endif

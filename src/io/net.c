@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Connections: accept, connect, and the calls that begin with a text, listen and dial.
+ *
+ * connect is begun, and then it is waited until the socket can be written to, and its error asked. A
+ * blocking socket of the program's is connected in a blocking section, since its flags are not ours.
+ *
+ * dial with several addresses (rule of RFC 8305): one attempt after the other, each as soon as the one
+ * before has failed or 300 ms have passed, at most four at a time; the first that is connected wins and the others are
+ * closed. It is one goroutine that waits for all of them by a select.
+ *
+ * accept takes an error of one connection for what it is, and goes on with the next. Without descriptors or
+ * memory it waits, a few milliseconds at first and then longer, so it neither fails nor spins.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "io/addr.h"
+#include "io/io.h"
+#include "io/resolve_seam.h"
+#include "os/sysio.h"
+
+#define BACKLOG 4096
+#define NEXT_AFTER (300 * PIRN_MS)
+#define AT_ONCE 4
+
+static bool would_block(int fd)
+{
+    int flags = sys_flags(fd);
+    return flags >= 0 && !(flags & O_NONBLOCK);
+}
+
+/* --- accept ------------------------------------------------------------------------------------------------ */
+
+/* Of the connection that was lost while it waited, or of the network: not of the listener. */
+static bool is_of_one(ssize_t r)
+{
+    return r == -ECONNABORTED || r == -EPROTO || r == -ENETDOWN || r == -ENOPROTOOPT
+           || r == -EHOSTDOWN || r == -ENONET || r == -EHOSTUNREACH || r == -ENETUNREACH
+           || r == -EPERM;
+}
+
+static ssize_t accept_any(struct io *io)
+{
+    ssize_t r;
+    do {
+        r = sys_accept(io->fd, io->addr, io->len);
+    } while (is_of_one(r));
+    return r == -EMFILE || r == -ENFILE || r == -ENOBUFS || r == -ENOMEM ? IO_PAUSE : r;
+}
+
+static ssize_t try_accept(struct io *io)
+{
+    if (io->look.kind == FD_ANY && would_block(io->fd)) {
+        int listens = sys_sockopt(io->fd, SOL_SOCKET, SO_ACCEPTCONN);
+        return listens > 0 ? IO_BLOCKS : listens ? listens : -EINVAL;
+    }
+    return accept_any(io);
+}
+
+static bool is_tcp(int fd)
+{
+    int domain = sys_sockopt(fd, SOL_SOCKET, SO_DOMAIN);
+    return (domain == AF_INET || domain == AF_INET6)
+           && sys_sockopt(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+EXPORT int pirn_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+    struct io io = IO_INIT(fd, FD_READ, try_accept, accept_any);
+    io.addr = addr;
+    io.len = len;
+    int r = (int)io_run(&io);
+    if (r < 0) {
+        return r;
+    }
+    return fd_made(r, io.look.streams || (io.look.kind == FD_ANY && is_tcp(r)));
+}
+
+/* --- connect ------------------------------------------------------------------------------------------------ */
+
+/* 0: connected; -EAGAIN: not yet. */
+static int connected(int fd)
+{
+    int err = sys_sockopt(fd, SOL_SOCKET, SO_ERROR);
+    if (err) {
+        return err < 0 ? err : -err;
+    }
+    int r = sys_peername(fd);
+    return r == -ENOTCONN ? -EAGAIN : r;
+}
+
+/* EINTR: it goes on by itself. EAGAIN: the queue of a Unix listener is full, and nothing tells when not. */
+static int begin_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    int r = sys_connect(fd, addr, len);
+    return r == -EINTR || r == -EINPROGRESS ? -EINPROGRESS : r == -EAGAIN ? IO_PAUSE : r;
+}
+
+static ssize_t try_connect(struct io *io)
+{
+    if (io->started) {
+        return connected(io->fd);
+    }
+    if (io->look.kind == FD_ANY && would_block(io->fd)) {
+        return IO_BLOCK_NOW;
+    }
+    int r = begin_connect(io->fd, io->addr, *io->len);
+    io->started = r == -EINPROGRESS;
+    return io->started ? -EAGAIN : r;
+}
+
+static ssize_t block_connect(struct io *io)
+{
+    int r = begin_connect(io->fd, io->addr, *io->len);
+    io->started = r == -EINPROGRESS; /* interrupted */
+    return io->started ? -EAGAIN : r;
+}
+
+static int connect_until(int fd, const struct sockaddr *addr, socklen_t len, int64_t deadline)
+{
+    struct io io = IO_INIT(fd, FD_WRITE, try_connect, block_connect);
+    io.addr = (struct sockaddr *)(uintptr_t)addr;
+    io.len = &len;
+    io.deadline = deadline;
+    return (int)io_run(&io);
+}
+
+EXPORT int pirn_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    return connect_until(fd, addr, len, PIRN_NEVER);
+}
+
+/* --- sockets ------------------------------------------------------------------------------------------------- */
+
+/* One that is closed, with the error. */
+static int fail(int fd, int err)
+{
+    pirn_close(fd);
+    return err;
+}
+
+static int new_socket(int family, int type)
+{
+    int fd = sys_socket(family, type, 0);
+    fd = fd_made(fd, family != AF_UNIX && type == SOCK_STREAM);
+    if (fd >= 0 && family != AF_UNIX && type == SOCK_STREAM) {
+        /* those that are accepted inherit both */
+        sys_set_sockopt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        sys_set_sockopt(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    }
+    return fd;
+}
+
+static int find_addrs(const char *text, struct net_kind kind, bool any, pirn_ns deadline,
+                      struct addr_list *out)
+{
+    struct host_port hp;
+    int r = addr_split(text, &hp);
+    r = r ? r : addr_numeric(&hp, kind, any, out);
+    if (r == 0) {
+        r = resolve_addrs(hp.host, hp.service, kind, any, deadline, out);
+    }
+    return r < 0 ? r : 0;
+}
+
+/* --- listen -------------------------------------------------------------------------------------------------- */
+
+static int bind_and_listen(int fd, const struct sockaddr *addr, socklen_t len, int type)
+{
+    int err = sys_bind(fd, addr, len);
+    return err || type == SOCK_DGRAM ? err : sys_listen(fd, BACKLOG);
+}
+
+/* The file of a Unix socket that nobody listens to any more. */
+static bool is_stale(const struct sockaddr_un *un, socklen_t len, int type)
+{
+    int fd = sys_socket(AF_UNIX, type, 0);
+    int err = fd < 0 ? fd : sys_connect(fd, (const struct sockaddr *)un, len);
+    if (fd >= 0) {
+        sys_close(fd);
+    }
+    return err == -ECONNREFUSED;
+}
+
+static int listen_unix(const char *path, int type)
+{
+    struct sockaddr_un un;
+    socklen_t len;
+    int err = addr_unix(path, &un, &len);
+    int fd = err ? err : new_socket(AF_UNIX, type);
+    if (fd < 0) {
+        return fd;
+    }
+    err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
+    if (err == -EADDRINUSE && un.sun_path[0] && is_stale(&un, len, type)) {
+        unlink(un.sun_path);
+        err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
+    }
+    return err ? fail(fd, err) : fd;
+}
+
+static int listen_at(const struct net_addr *a, struct net_kind kind, bool both)
+{
+    int fd = new_socket(a->any.sa_family, kind.type);
+    if (fd < 0) {
+        return fd;
+    }
+    if (kind.type == SOCK_STREAM) {
+        sys_set_sockopt(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    }
+    if (a->any.sa_family == AF_INET6) {
+        sys_set_sockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, !both);
+    }
+    int err = bind_and_listen(fd, &a->any, a->len, kind.type);
+    return err ? fail(fd, err) : fd;
+}
+
+EXPORT int pirn_listen(const char *net, const char *addr)
+{
+    struct addr_list list;
+    struct net_kind kind;
+    int err = net_parse(net, &kind);
+    if (err) {
+        return err;
+    }
+    /* The pollers first: those who are accepted may come so fast that no descriptor is left for them. */
+    err = netpoll_open_visiting();
+    if (err) {
+        return err;
+    }
+    if (kind.family == AF_UNIX) {
+        return listen_unix(addr, kind.type);
+    }
+    err = find_addrs(addr, kind, true, PIRN_NEVER, &list);
+    int fd = err;
+    for (int i = 0; !err && i < list.n; i++) {
+        fd = listen_at(&list.addr[i], kind, kind.family == AF_UNSPEC);
+        /* Where there is no IPv6 the next is IPv4; a name has one listener only. */
+        if (fd >= 0 || (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)) {
+            break;
+        }
+    }
+    return fd;
+}
+
+/* --- dial ---------------------------------------------------------------------------------------------------- */
+
+static int dial_unix(const char *path, int type, int64_t deadline)
+{
+    struct sockaddr_un un;
+    socklen_t len;
+    int err = addr_unix(path, &un, &len);
+    int fd = err ? err : new_socket(AF_UNIX, type);
+    if (fd >= 0) {
+        err = connect_until(fd, (struct sockaddr *)&un, len, deadline);
+    }
+    return fd < 0 ? fd : err ? fail(fd, err) : fd;
+}
+
+/* A socket that has met itself: the port that it was given is the one that it calls, and nobody is there. */
+static bool met_itself(int fd)
+{
+    struct net_addr a = {.len = sizeof a.in6}, b = {.len = sizeof b.in6};
+    return getsockname(fd, &a.any, &a.len) == 0 && getpeername(fd, &b.any, &b.len) == 0
+           && a.len == b.len && memcmp(&a.any, &b.any, a.len) == 0;
+}
+
+static int dial_one(const struct net_addr *a, int type, int64_t deadline)
+{
+    int fd = new_socket(a->any.sa_family, type);
+    if (fd < 0) {
+        return fd;
+    }
+    int err = connect_until(fd, &a->any, a->len, deadline);
+    if (!err && type == SOCK_STREAM && met_itself(fd)) {
+        err = -ECONNREFUSED;
+    }
+    return err ? fail(fd, err) : fd;
+}
+
+/* Several at a time. */
+struct race {
+    const struct addr_list *list;
+    int next; /* the first address that was not tried yet */
+    int n;
+    int fd[AT_ONCE];
+    int err;    /* the first */
+    int winner; /* connected, or -1 */
+};
+
+static void lost(struct race *r, int err)
+{
+    r->err = r->err ? r->err : err;
+}
+
+static void begin_next(struct race *r, int type)
+{
+    const struct net_addr *a = &r->list->addr[r->next++];
+    int fd = new_socket(a->any.sa_family, type);
+    int err = fd < 0 ? fd : begin_connect(fd, &a->any, a->len);
+    if (!err) {
+        r->winner = fd;
+    } else if (err == -EINPROGRESS) {
+        r->fd[r->n++] = fd;
+    } else {
+        lost(r, fd < 0 ? fd : fail(fd, err));
+    }
+}
+
+/* After one of them became writable. */
+static void look_at_them(struct race *r)
+{
+    for (int i = 0; r->winner < 0 && i < r->n;) {
+        int err = connected(r->fd[i]);
+        err = !err && met_itself(r->fd[i]) ? -ECONNREFUSED : err;
+        if (err == -EAGAIN) {
+            i++;
+            continue;
+        }
+        int fd = r->fd[i];
+        r->fd[i] = r->fd[--r->n];
+        if (err) {
+            lost(r, fail(fd, err));
+        } else {
+            r->winner = fd;
+        }
+    }
+}
+
+/* 0, or -errno: the context, or the deadline. */
+static int wait_for_them(struct race *r, int64_t next_at, int64_t deadline)
+{
+    enum { DONE, TIME, FDS };
+    pirn_case cases[FDS + AT_ONCE] = {
+        [DONE] = PIRN_DONE(NULL), [TIME] = PIRN_UNTIL(next_at < deadline ? next_at : deadline)};
+    for (int i = 0; i < r->n; i++) {
+        cases[FDS + i] = (pirn_case)PIRN_WRITABLE(r->fd[i]);
+    }
+    int chosen = pirn_selectv(cases, FDS + r->n);
+    if (chosen == DONE) {
+        return pirn_ctx_err(pirn_ctx_current());
+    }
+    return chosen == TIME && now_ns() >= deadline ? -ETIMEDOUT : 0;
+}
+
+static int dial_several(const struct addr_list *list, int type, int64_t deadline)
+{
+    struct race r = {.list = list, .winner = -1};
+    int err = 0;
+    int64_t next_at = 0;
+    while (r.winner < 0 && !err && (r.n || r.next < list->n)) {
+        if (r.next < list->n && (r.n == 0 || (now_ns() >= next_at && r.n < AT_ONCE))) {
+            begin_next(&r, type);
+            next_at = pirn_deadline(NEXT_AFTER);
+            continue;
+        }
+        bool more = r.next < list->n && r.n < AT_ONCE;
+        err = wait_for_them(&r, more ? next_at : PIRN_NEVER, deadline);
+        if (!err) {
+            look_at_them(&r);
+        }
+    }
+    for (int i = 0; i < r.n; i++) {
+        pirn_close(r.fd[i]);
+    }
+    return r.winner >= 0 ? r.winner : err ? err : r.err;
+}
+
+EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
+{
+    struct addr_list list;
+    struct net_kind kind;
+    int err = net_parse(net, &kind);
+    if (err) {
+        return err;
+    }
+    if (kind.family == AF_UNIX) {
+        return dial_unix(addr, kind.type, deadline);
+    }
+    err = find_addrs(addr, kind, false, deadline, &list);
+    if (err) {
+        return err;
+    }
+    addr_take_turns(&list);
+    return list.n == 1 ? dial_one(&list.addr[0], kind.type, deadline)
+                       : dial_several(&list, kind.type, deadline);
+}
+
+EXPORT int pirn_dial(const char *net, const char *addr)
+{
+    return pirn_dial_until(net, addr, PIRN_NEVER);
+}

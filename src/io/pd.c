@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Poll descriptors: who waits for a descriptor, and what ends the wait.
+ *
+ * A table by number, in chunks that are mapped when they are first needed, so that a poll descriptor is
+ * found without a lock and never moves. Everything in one is under its word lock.
+ *
+ * A call counts itself (refs), reads `edges`, tries, and if there is nothing it waits: under the lock, if
+ * `edges` is still what it was, its operation goes on the queue of its direction. Who has news (an event of
+ * the poller, a new deadline, pirn_fd_cancel, pirn_close) takes the lock, adds to `edges`, and takes
+ * operations off. So no news is lost between the try and the wait. [D1]
+ *
+ * Invariants
+ * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
+ *    nor cancelled.
+ * 2. An event wakes one operation of its direction, and everybody who only watches (selects). One that was
+ *    woken tries; if it got something it wakes the next, since there may be more: pd_end. If there is
+ *    nothing, the next event is still to come.
+ * 3. The number is closed by the last call that uses it, under the lock, and the poll descriptor cleared: a
+ *    call that came too late finds that it is closed, whoever gets the number next finds it new. An event
+ *    carries the number and seq; an old one does nothing.
+ * 4. What pirn made stays registered, edge-triggered. Any other is registered while calls use it, since
+ *    the number may mean another file the next time.
+ *
+ * The short-read hint: a read of less than was asked for has emptied a TCP socket. The next read then waits
+ * without trying. Not if an edge came since the one that was known before the read, and never again once
+ * the end, an error or urgent data has been seen.
+ *
+ * Locks: a word lock each, taken after those of channels are given back; the lock of the pollers is taken
+ * under it. Who won a select is claimed under it, and made ready after.
+ *
+ * Differs from Go: a direction has a queue, not one place, and no lock of its own for calls: who reads
+ * together shares what comes. Deadlines are the waiter's timers, not the descriptor's.
+ */
+#include <errno.h>
+#include <poll.h>
+
+#include "io/fd.h"
+#include "os/poll.h"
+#include "os/sysio.h"
+
+#define CHUNK (PIRN_SMALL ? 4 : 1024)
+#define CHUNKS 16384
+
+typedef AT(struct pd *) chunk_t;
+static chunk_t table[CHUNKS];
+static at_u32 nchunks; /* how many were mapped */
+
+/* --- the table ------------------------------------------------------------------------------------------ */
+
+static NOINLINE struct pd *map_chunk(chunk_t *at)
+{
+    struct pd *none = NULL, *fresh = mem_map(CHUNK * sizeof *fresh);
+    if (!fresh) {
+        return NULL;
+    }
+    /* RELEASE, ACQUIRE: [D2] zeroed pages, which are so for everybody; for tools that look for races. */
+    if (!at_cas(at, &none, fresh, ACQ_REL, ACQUIRE)) {
+        mem_unmap(fresh, CHUNK * sizeof *fresh);
+        return none;
+    }
+    at_add(&nchunks, 1, RELAXED);
+    return fresh;
+}
+
+struct pd *pd_get(int fd)
+{
+    if (unlikely(fd < 0 || fd / CHUNK >= CHUNKS)) {
+        return NULL;
+    }
+    struct pd *chunk = at_load(&table[fd / CHUNK], ACQUIRE); /* [D2] */
+    chunk = likely(chunk) ? chunk : map_chunk(&table[fd / CHUNK]);
+    return chunk ? &chunk[fd % CHUNK] : NULL;
+}
+
+/* --- queues, under the lock --------------------------------------------------------------------------------- */
+
+static void put_locked(struct pd *pd, struct chan_op *op)
+{
+    struct chan_queue *q = &pd->q[op->fd.mode];
+    op->queued = true;
+    op->next = NULL;
+    op->prev = q->last;
+    *(q->last ? &q->last->next : &q->first) = op;
+    q->last = op;
+    netpoll_waits(1);
+}
+
+static void remove_locked(struct pd *pd, struct chan_op *op)
+{
+    struct chan_queue *q = &pd->q[op->fd.mode];
+    op->queued = false;
+    *(op->prev ? &op->prev->next : &q->first) = op->next;
+    *(op->next ? &op->next->prev : &q->last) = op->prev;
+    netpoll_waits(-1);
+}
+
+struct taken {
+    struct waiter *first, **last;
+};
+
+/* False: something else came first, it is not to be woken. */
+static bool wake_locked(struct pd *pd, struct chan_op *op, int why, struct taken *t)
+{
+    void *none = NULL;
+    remove_locked(pd, op);
+    if (op->winner && !at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
+        return false;
+    }
+    op->fd.why = (int16_t)why;
+    op->ok = true;
+    op->waiter->next = NULL;
+    *t->last = op->waiter;
+    t->last = &op->waiter->next;
+    return true;
+}
+
+/* Who only watches, and one of the others; all: everybody. */
+static void wake_queue_locked(struct pd *pd, enum fd_mode mode, bool all, int why, struct taken *t)
+{
+    bool woken = false;
+    for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
+        next = op->next;
+        if (all || op->fd.watches || !woken) {
+            woken |= wake_locked(pd, op, why, t) && !op->fd.watches;
+        }
+    }
+}
+
+static void news_locked(struct pd *pd, enum fd_mode mode)
+{
+    at_store(&pd->edges[mode], at_load(&pd->edges[mode], RELAXED) + 1, RELAXED); /* [D1] */
+}
+
+/* Everybody, in both directions. */
+static void wake_all_locked(struct pd *pd, int why, struct taken *t)
+{
+    for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
+        news_locked(pd, mode);
+        wake_queue_locked(pd, mode, true, why, t);
+    }
+}
+
+/* Nobody uses it: as if the number had never been seen. */
+static void clear_locked(struct pd *pd)
+{
+    pd->seq++;
+    pd->deadline[0] = pd->deadline[1] = 0;
+    pd->kind = FD_ANY;
+    pd->ours = pd->registered = pd->closing = pd->cancelled = false;
+    pd->streams = pd->empty = pd->odd = false;
+}
+
+static void unregister_locked(struct pd *pd, int fd)
+{
+    if (pd->registered) {
+        pd->registered = false;
+        pd->seq++;
+        netpoll_remove(pd, fd);
+    }
+}
+
+/* --- calls --------------------------------------------------------------------------------------------------- */
+
+static int look_locked(struct pd *pd, enum fd_mode mode, struct pd_look *out)
+{
+    out->edge = at_load(&pd->edges[mode], RELAXED);
+    out->kind = (enum fd_kind)pd->kind;
+    out->streams = pd->streams;
+    out->empty = mode == FD_READ && pd->empty;
+    out->deadline = pd->deadline[mode] ? pd->deadline[mode] : PIRN_NEVER;
+    return unlikely(pd->closing) ? -EBADF : unlikely(pd->cancelled) ? -ECANCELED : 0;
+}
+
+int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out)
+{
+    uint64_t word = word_lock(&pd->word);
+    int err = look_locked(pd, mode, out);
+    pd->refs += !err;
+    word_unlock(&pd->word, word);
+    return err;
+}
+
+int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
+{
+    uint64_t word = word_lock(&pd->word);
+    int err = look_locked(pd, mode, out);
+    word_unlock(&pd->word, word);
+    return err;
+}
+
+/*
+ * Under the lock, so that nobody finds the number before it is free, or another's. The result is to be closed
+ * by the caller, where it may wait; -1: nothing.
+ */
+static int close_locked(struct pd *pd, int fd, int *err)
+{
+    unregister_locked(pd, fd);
+    int second = sys_close_number(fd, err);
+    clear_locked(pd);
+    return second;
+}
+
+/* One call less. The same result. */
+static int drop_ref_locked(struct pd *pd, int fd)
+{
+    int err;
+    if (unlikely(pd->refs == 0)) {
+        throw("pd: descriptor %d is used by nobody, and one more ends", fd);
+    }
+    pd->refs--;
+    if (likely(pd->refs || (pd->ours && !pd->closing))) {
+        return -1;
+    }
+    if (pd->closing) {
+        return close_locked(pd, fd, &err);
+    }
+    unregister_locked(pd, fd);
+    return -1;
+}
+
+int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge)
+{
+    struct taken t = {NULL, &t.first};
+    uint64_t word = word_lock(&pd->word);
+    if (drained && pd->streams && !pd->odd && edge == at_load(&pd->edges[FD_READ], RELAXED)) {
+        pd->empty = true;
+    }
+    if (unlikely(passes_on && pd->q[mode].first)) {
+        wake_queue_locked(pd, mode, false, 0, &t);
+    }
+    int second = drop_ref_locked(pd, fd);
+    word_unlock(&pd->word, word);
+    if (unlikely(t.first)) {
+        waiter_ready_list(t.first);
+    }
+    return second;
+}
+
+/* --- waiting ------------------------------------------------------------------------------------------------- */
+
+/* 0, FD_NOT_POLLABLE or -errno. */
+static int register_locked(struct pd *pd, int fd, bool *fresh)
+{
+    if (likely(pd->registered)) {
+        return 0;
+    }
+    pd->seq++;
+    int err = netpoll_add(pd, fd);
+    pd->registered = *fresh = !err;
+    return err == -EPERM ? FD_NOT_POLLABLE : err;
+}
+
+/* 1: it must wait. Else why it need not. */
+static int must_wait_locked(struct pd *pd, const struct chan_op *op, int *why)
+{
+    bool fresh = false;
+    *why = 0;
+    if (unlikely(pd->closing || pd->cancelled)) {
+        *why = pd->closing ? -EBADF : -ECANCELED;
+        return false;
+    }
+    if (!op->fd.watches && at_load(&pd->edges[op->fd.mode], RELAXED) != op->fd.edge) {
+        return false; /* [D1] */
+    }
+    *why = register_locked(pd, op->fd.number, &fresh);
+    /* One that is registered now is reported if it is ready. One that was may have been, and the event gone
+     * to another. */
+    return !*why
+           && !(op->fd.watches && !fresh && fd_is_ready(op->fd.number, (enum fd_mode)op->fd.mode));
+}
+
+bool pd_arm(struct chan_op *op)
+{
+    int why;
+    struct pd *pd = pd_get(op->fd.number);
+    if (unlikely(!pd)) {
+        op->fd.why = op->fd.number < 0 ? -EBADF : -ENOMEM;
+        return false;
+    }
+    uint64_t word = word_lock(&pd->word);
+    bool waits = must_wait_locked(pd, op, &why);
+    op->fd.why = (int16_t)why;
+    if (op->fd.watches) {
+        op->fd.counted = true; /* the others are counted already */
+        pd->refs++;
+    }
+    if (waits) {
+        put_locked(pd, op);
+    }
+    word_unlock(&pd->word, word);
+    if (unlikely(waits && !getm())) {
+        netpoll_wake(); /* [P2] */
+    }
+    return waits;
+}
+
+void pd_disarm(struct chan_op *op)
+{
+    struct pd *pd = op->fd.number < 0 ? NULL : pd_get(op->fd.number);
+    if (!pd) {
+        return;
+    }
+    int second = -1;
+    uint64_t word = word_lock(&pd->word);
+    if (op->queued) {
+        remove_locked(pd, op);
+    }
+    if (op->fd.counted) {
+        op->fd.counted = false;
+        second = drop_ref_locked(pd, op->fd.number);
+    }
+    word_unlock(&pd->word, word);
+    if (unlikely(second >= 0)) {
+        sys_close(second);
+    }
+}
+
+/* --- news ------------------------------------------------------------------------------------------------------ */
+
+struct waiter *pd_event(uint64_t tag, uint32_t ready)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *pd = pd_get((int)(uint32_t)tag);
+    uint64_t word = word_lock(&pd->word);
+    if (likely(pd->registered && pd->seq == (uint32_t)(tag >> 32))) {
+        pd->odd |= (ready & POLL_ODD) != 0;
+        if (ready & POLL_READ) {
+            news_locked(pd, FD_READ);
+            pd->empty = false;
+            wake_queue_locked(pd, FD_READ, false, 0, &t);
+        }
+        if (ready & POLL_WRITE) {
+            news_locked(pd, FD_WRITE);
+            wake_queue_locked(pd, FD_WRITE, false, 0, &t);
+        }
+    }
+    word_unlock(&pd->word, word);
+    return t.first;
+}
+
+int pd_deadline(int fd, int64_t read, int64_t write)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return fd < 0 ? -EBADF : -ENOMEM;
+    }
+    uint64_t word = word_lock(&pd->word);
+    int err = pd->closing ? -EBADF : 0;
+    int64_t when[2] = {read, write};
+    for (int mode = FD_READ; !err && mode <= FD_WRITE; mode++) {
+        if (pd->deadline[mode] != when[mode]) {
+            pd->deadline[mode] = when[mode];
+            news_locked(pd, mode);
+            wake_queue_locked(pd, mode, true, 0, &t);
+        }
+    }
+    word_unlock(&pd->word, word);
+    if (t.first) {
+        waiter_ready_list(t.first);
+    }
+    return err;
+}
+
+int pd_cancel(int fd)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return fd < 0 ? -EBADF : -ENOMEM;
+    }
+    uint64_t word = word_lock(&pd->word);
+    int err = pd->closing ? -EBADF : 0;
+    if (!err) {
+        pd->cancelled = true;
+        wake_all_locked(pd, -ECANCELED, &t);
+    }
+    word_unlock(&pd->word, word);
+    if (t.first) {
+        waiter_ready_list(t.first);
+    }
+    return err;
+}
+
+int pd_close(int fd, int *err)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return sys_close_number(fd, err);
+    }
+    int second = -1;
+    uint64_t word = word_lock(&pd->word);
+    *err = pd->closing ? -EBADF : 0;
+    if (!*err) {
+        pd->closing = true;
+        wake_all_locked(pd, -EBADF, &t);
+        if (pd->refs == 0) {
+            second = close_locked(pd, fd, err);
+        }
+    }
+    word_unlock(&pd->word, word);
+    if (t.first) {
+        waiter_ready_list(t.first);
+    }
+    return second;
+}
+
+/* A new file. Who waits for an earlier one of that number, which was closed behind pirn's back, is not left
+ * behind. */
+int pd_made(int fd, enum fd_kind kind, bool streams)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return -ENOMEM;
+    }
+    uint64_t word = word_lock(&pd->word);
+    wake_all_locked(pd, -EBADF, &t);
+    clear_locked(pd);
+    pd->kind = (uint8_t)kind;
+    pd->ours = true;
+    pd->streams = streams;
+    word_unlock(&pd->word, word);
+    if (t.first) {
+        waiter_ready_list(t.first);
+    }
+    return 0;
+}
+
+/* One that may be in use already. */
+int pd_adopt(int fd, enum fd_kind kind, bool streams)
+{
+    struct pd *pd = pd_get(fd);
+    if (!pd) {
+        return -ENOMEM;
+    }
+    uint64_t word = word_lock(&pd->word);
+    int err = pd->closing ? -EBADF : 0;
+    if (!err && !pd->ours) {
+        pd->kind = (uint8_t)kind;
+        pd->ours = true;
+        pd->streams = streams;
+    }
+    word_unlock(&pd->word, word);
+    return err;
+}
+
+/* --- the end of the runtime ------------------------------------------------------------------------------------ */
+
+static void forget(struct pd *pd, int fd)
+{
+    if (!pd->refs && !pd->seq && !pd->ours && !pd->closing && !pd->cancelled && !pd->deadline[0]
+        && !pd->deadline[1]) {
+        return; /* its page may never have been touched */
+    }
+    uint64_t word = word_lock(&pd->word);
+    bool closes = pd->closing; /* who was to close it has been dropped */
+    pd->refs = 0;
+    clear_locked(pd);
+    word_unlock(&pd->word, word);
+    if (closes) {
+        sys_close(fd);
+    }
+}
+
+void pd_forget_all(bool unmap)
+{
+    for (int i = 0; i < CHUNKS && at_load(&nchunks, RELAXED); i++) {
+        struct pd *chunk = at_load(&table[i], RELAXED);
+        for (int k = 0; chunk && k < CHUNK; k++) {
+            forget(&chunk[k], i * CHUNK + k);
+        }
+        if (chunk && unmap) {
+            at_store(&table[i], NULL, RELAXED);
+            mem_unmap(chunk, CHUNK * sizeof *chunk);
+            at_add(&nchunks, (uint32_t)-1, RELAXED);
+        }
+    }
+}

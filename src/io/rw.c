@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading and writing. What is known to be a socket is asked with MSG_DONTWAIT; any other first with
+ * RWF_NOWAIT, which pipes, eventfds, timerfds and sockets know, and if the kernel does not know it for a
+ * socket, with MSG_DONTWAIT. What knows neither (terminals, inotify, named pipes) is waited for: io.c.
+ *
+ * A write to a socket asks for no SIGPIPE; one to anything else but 1 and 2 is kept from raising it
+ * (os/sysio.c).
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "io/io.h"
+#include "os/sysio.h"
+
+#define FEW 8 /* parts that are written at a time, once it has written some */
+
+static bool wants_sigpipe(int fd)
+{
+    return fd == 1 || fd == 2;
+}
+
+static size_t length(const struct iovec *iov, int n)
+{
+    size_t total = 0;
+    for (int i = 0; i < n; i++) {
+        total += iov[i].iov_len;
+    }
+    return total;
+}
+
+/* --- reading ------------------------------------------------------------------------------------------- */
+
+static ssize_t receive(struct io *io)
+{
+    if (likely(io->niov == 1)) {
+        return sys_recv(io->fd, io->iov->iov_base, io->iov->iov_len, 0);
+    }
+    struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)io->iov,
+                         .msg_iovlen = (size_t)io->niov};
+    return sys_recvmsg(io->fd, &msg, 0);
+}
+
+static ssize_t try_read(struct io *io)
+{
+    if (likely(io->look.kind == FD_SOCKET)) {
+        return receive(io);
+    }
+    ssize_t r = sys_readv_nowait(io->fd, io->iov, io->niov);
+    if (r == -EOPNOTSUPP || r == -ENOSYS) {
+        r = receive(io);
+        return r == -ENOTSOCK ? IO_BLOCKS : r;
+    }
+    return r;
+}
+
+static ssize_t block_read(struct io *io)
+{
+    return sys_readv(io->fd, io->iov, io->niov);
+}
+
+static ssize_t read_parts(int fd, const struct iovec *iov, int n)
+{
+    if (n < 0 || n > IOV_MAX) {
+        return -EINVAL;
+    }
+    struct io io = IO_INIT(fd, FD_READ, try_read, block_read);
+    io.iov = iov;
+    io.niov = n;
+    io.total = length(iov, n);
+    io.hints = true;
+    io.dont_wait = io.total == 0; /* nothing is asked for */
+    ssize_t r = io_run(&io);
+    return r == -EAGAIN && io.total == 0 ? 0 : r;
+}
+
+EXPORT ssize_t pirn_read(int fd, void *buf, size_t n)
+{
+    struct iovec one = {buf, n};
+    return read_parts(fd, &one, n > 0);
+}
+
+EXPORT ssize_t pirn_readv(int fd, const struct iovec *iov, int n)
+{
+    return read_parts(fd, iov, n);
+}
+
+EXPORT ssize_t pirn_read_full(int fd, void *buf, size_t n)
+{
+    size_t done = 0;
+    while (done < n) {
+        ssize_t r = pirn_read(fd, (char *)buf + done, n - done);
+        if (r < 0) {
+            return r;
+        }
+        if (r == 0) {
+            break;
+        }
+        done += (size_t)r;
+    }
+    return (ssize_t)done;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------- */
+
+/* What is left, in few parts. */
+static int rest_of(struct io *io, struct iovec *out)
+{
+    size_t skip = io->done;
+    const struct iovec *from = io->iov;
+    int left = io->niov, n = 0;
+    while (left && skip >= from->iov_len) {
+        skip -= from->iov_len;
+        from++, left--;
+    }
+    for (; left && n < FEW; from++, left--, n++) {
+        out[n].iov_base = (char *)from->iov_base + skip;
+        out[n].iov_len = from->iov_len - skip;
+        skip = 0;
+    }
+    return n;
+}
+
+static ssize_t write_with(struct io *io, const struct iovec *iov, int n)
+{
+    ssize_t r = -ENOTSOCK;
+    if (io->look.kind != FD_OTHER) {
+        struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
+        r = n == 1 ? sys_sendto(io->fd, iov->iov_base, iov->iov_len, 0, NULL, 0)
+                   : sys_sendmsg(io->fd, &msg, 0);
+    }
+    if (unlikely(r == -ENOTSOCK)) {
+        r = sys_writev_nowait(io->fd, iov, n, wants_sigpipe(io->fd));
+        return r == -EOPNOTSUPP || r == -ENOSYS ? IO_BLOCKS : r;
+    }
+    return r;
+}
+
+static ssize_t try_write(struct io *io)
+{
+    if (likely(!io->done)) {
+        return write_with(io, io->iov, io->niov);
+    }
+    struct iovec few[FEW];
+    int n = rest_of(io, few);
+    return write_with(io, few, n);
+}
+
+static ssize_t block_write(struct io *io)
+{
+    struct iovec few[FEW];
+    int n = rest_of(io, few);
+    return sys_writev(io->fd, few, n, wants_sigpipe(io->fd));
+}
+
+static ssize_t write_parts(int fd, const struct iovec *iov, int n)
+{
+    if (n < 0 || n > IOV_MAX) {
+        return -EINVAL;
+    }
+    struct io io = IO_INIT(fd, FD_WRITE, try_write, block_write);
+    io.iov = iov;
+    io.niov = n;
+    io.total = length(iov, n);
+    io.all = true;
+    return io_run(&io);
+}
+
+EXPORT ssize_t pirn_write(int fd, const void *buf, size_t n)
+{
+    struct iovec one = {(void *)(uintptr_t)buf, n};
+    return write_parts(fd, &one, 1);
+}
+
+EXPORT ssize_t pirn_writev(int fd, const struct iovec *iov, int n)
+{
+    return write_parts(fd, iov, n);
+}
+
+EXPORT ssize_t pirn_write_all(int fd, const void *buf, size_t n)
+{
+    size_t done = 0;
+    do {
+        ssize_t r = pirn_write(fd, (const char *)buf + done, n - done);
+        if (r < 0) {
+            return r;
+        }
+        done += (size_t)r;
+    } while (done < n);
+    return (ssize_t)n;
+}
+
+/* --- sockets --------------------------------------------------------------------------------------------- */
+
+static ssize_t try_recvfrom(struct io *io)
+{
+    return sys_recvfrom(io->fd, io->one.iov_base, io->one.iov_len, io->flags, io->addr, io->len);
+}
+
+EXPORT ssize_t pirn_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr,
+                             socklen_t *len)
+{
+    struct io io = IO_INIT(fd, FD_READ, try_recvfrom, NULL);
+    io.one = (struct iovec){buf, n};
+    io.flags = flags;
+    io.addr = addr;
+    io.len = len;
+    io.total = n;
+    io.dont_wait = flags & (MSG_DONTWAIT | MSG_ERRQUEUE);
+    io.hints = !flags && !addr;
+    return io_run(&io);
+}
+
+static ssize_t try_recvmsg(struct io *io)
+{
+    return sys_recvmsg(io->fd, io->msg, io->flags);
+}
+
+EXPORT ssize_t pirn_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+    struct io io = IO_INIT(fd, FD_READ, try_recvmsg, NULL);
+    io.msg = msg;
+    io.flags = flags;
+    io.dont_wait = flags & (MSG_DONTWAIT | MSG_ERRQUEUE);
+    return io_run(&io);
+}
+
+static ssize_t try_sendto(struct io *io)
+{
+    return sys_sendto(io->fd, (char *)io->one.iov_base + io->done, io->one.iov_len - io->done,
+                      io->flags, io->addr, io->len ? *io->len : 0);
+}
+
+EXPORT ssize_t pirn_sendto(int fd, const void *buf, size_t n, int flags,
+                           const struct sockaddr *addr, socklen_t len)
+{
+    struct io io = IO_INIT(fd, FD_WRITE, try_sendto, NULL);
+    io.one = (struct iovec){(void *)(uintptr_t)buf, n};
+    io.flags = flags;
+    io.addr = (struct sockaddr *)(uintptr_t)addr;
+    io.len = addr ? &len : NULL;
+    io.total = n;
+    io.all = !(flags & MSG_DONTWAIT);
+    io.dont_wait = flags & MSG_DONTWAIT;
+    return io_run(&io);
+}
+
+static ssize_t try_sendmsg(struct io *io)
+{
+    return sys_sendmsg(io->fd, io->msg, io->flags);
+}
+
+EXPORT ssize_t pirn_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    struct io io = IO_INIT(fd, FD_WRITE, try_sendmsg, NULL);
+    io.msg = (struct msghdr *)(uintptr_t)msg;
+    io.flags = flags;
+    io.dont_wait = flags & MSG_DONTWAIT;
+    return io_run(&io);
+}

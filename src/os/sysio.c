@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* The system calls of the I/O layer; sysio.h has the contract. */
+#include "os/sysio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "os/os.h"
+
+#ifndef RWF_NOSIGNAL
+#define RWF_NOSIGNAL 0x00000100 /* Linux 6.18 */
+#endif
+
+struct sys_fault sys_fault;
+static at_u32 no_rwf_nosignal; /* this kernel does not know it */
+
+/* Tests: true if this call is to fail, with errno. */
+COLD bool sys_fault_now(enum sys_call call)
+{
+    if (!(at_load(&sys_fault.calls, RELAXED) & 1u << call)) {
+        return false;
+    }
+    if ((int32_t)at_add(&sys_fault.after, (uint32_t)-1, RELAXED) > 0) {
+        return false;
+    }
+    if ((int32_t)at_add(&sys_fault.times, (uint32_t)-1, RELAXED) <= 0) {
+        return false;
+    }
+    errno = (int)at_load(&sys_fault.error, RELAXED);
+    return true;
+}
+
+#define FAULT(call) (unlikely(at_load(&sys_fault.calls, RELAXED)) && sys_fault_now(call))
+
+/* Again while it is interrupted; the result, or -errno. */
+#define SYS(call, expression)                                                                      \
+    ({                                                                                             \
+        int saved_ = errno;                                                                        \
+        long r_;                                                                                   \
+        do {                                                                                       \
+            r_ = FAULT(call) ? -1 : (long)(expression);                                            \
+        } while (unlikely(r_ < 0 && errno == EINTR));                                              \
+        r_ = r_ < 0 ? -errno : r_;                                                                 \
+        errno = saved_;                                                                            \
+        r_;                                                                                        \
+    })
+
+/* The same, once. */
+#define SYS_ONCE(call, expression)                                                                 \
+    ({                                                                                             \
+        int saved_ = errno;                                                                        \
+        long r_ = FAULT(call) ? -1 : (long)(expression);                                           \
+        r_ = r_ < 0 ? -errno : r_;                                                                 \
+        errno = saved_;                                                                            \
+        r_;                                                                                        \
+    })
+
+/* --- reading --------------------------------------------------------------------------------------- */
+
+ssize_t sys_recv(int fd, void *buf, size_t n, int flags)
+{
+    return SYS(SYS_CALL_READ, recv(fd, buf, n, flags | MSG_DONTWAIT));
+}
+
+ssize_t sys_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr, socklen_t *len)
+{
+    return SYS(SYS_CALL_READ, recvfrom(fd, buf, n, flags | MSG_DONTWAIT, addr, len));
+}
+
+ssize_t sys_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+    return SYS(SYS_CALL_READ, recvmsg(fd, msg, flags | MSG_DONTWAIT));
+}
+
+ssize_t sys_readv_nowait(int fd, const struct iovec *iov, int n)
+{
+    return SYS(SYS_CALL_READ, preadv2(fd, iov, n, -1, RWF_NOWAIT));
+}
+
+ssize_t sys_readv(int fd, const struct iovec *iov, int n)
+{
+    return SYS(SYS_CALL_READ, readv(fd, iov, n));
+}
+
+/* --- writing --------------------------------------------------------------------------------------- */
+
+ssize_t sys_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
+                   socklen_t len)
+{
+    return SYS(SYS_CALL_WRITE, sendto(fd, buf, n, flags | MSG_DONTWAIT | MSG_NOSIGNAL, addr, len));
+}
+
+ssize_t sys_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+    return SYS(SYS_CALL_WRITE, sendmsg(fd, msg, flags | MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
+static ssize_t write_now(int fd, const struct iovec *iov, int n, int how)
+{
+    return how < 0 ? SYS(SYS_CALL_WRITE, writev(fd, iov, n))
+                   : SYS(SYS_CALL_WRITE, pwritev2(fd, iov, n, -1, how));
+}
+
+/* The signal goes to this thread: it is kept out, and taken away if it came of this write. */
+static ssize_t write_without_sigpipe(int fd, const struct iovec *iov, int n, int how)
+{
+    sigset_t pipe_only, before, pending;
+    struct timespec none = {0};
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    ssize_t r = write_now(fd, iov, n, how);
+    int saved = errno;
+    if (r == -EPIPE && !sigismember(&pending, SIGPIPE)) {
+        while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR) {
+        }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = saved;
+    return r;
+}
+
+/* how: flags of pwritev2; -1: a plain write. */
+static ssize_t write_how(int fd, const struct iovec *iov, int n, int how, bool sigpipe)
+{
+    if (sigpipe) {
+        return write_now(fd, iov, n, how);
+    }
+    if (!at_load(&no_rwf_nosignal, RELAXED)) {
+        ssize_t r = write_now(fd, iov, n, (how < 0 ? 0 : how) | RWF_NOSIGNAL);
+        if (r != -EOPNOTSUPP && r != -EINVAL) {
+            return r;
+        }
+        r = write_without_sigpipe(fd, iov, n, how);
+        if (r >= 0 || r == -EPIPE || r == -EAGAIN) {
+            at_store(&no_rwf_nosignal, 1, RELAXED); /* it was the flag */
+        }
+        return r;
+    }
+    return write_without_sigpipe(fd, iov, n, how);
+}
+
+ssize_t sys_writev_nowait(int fd, const struct iovec *iov, int n, bool sigpipe)
+{
+    return write_how(fd, iov, n, RWF_NOWAIT, sigpipe);
+}
+
+ssize_t sys_writev(int fd, const struct iovec *iov, int n, bool sigpipe)
+{
+    return write_how(fd, iov, n, -1, sigpipe);
+}
+
+/* --- sockets --------------------------------------------------------------------------------------- */
+
+int sys_accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+    return (int)SYS(SYS_CALL_ACCEPT, accept4(fd, addr, len, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+int sys_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    return (int)SYS_ONCE(SYS_CALL_CONNECT, connect(fd, addr, len));
+}
+
+int sys_close(int fd)
+{
+    int saved = errno;
+    int r = close(fd) ? -errno : 0;
+    errno = saved;
+    return r == -EINTR ? 0 : r; /* it is closed all the same */
+}
+
+static bool close_may_wait(int fd)
+{
+    struct linger l = {0};
+    socklen_t len = sizeof l;
+    struct stat st;
+    if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &len) == 0) {
+        return l.l_onoff && l.l_linger > 0;
+    }
+    return errno == ENOTSOCK && fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)
+           && st.st_mode & S_IFMT; /* eventfds and their like are of no type */
+}
+
+int sys_close_number(int fd, int *err)
+{
+    int saved = errno;
+    int second = close_may_wait(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    errno = saved;
+    *err = sys_close(fd);
+    return second;
+}
+
+int sys_socket(int domain, int type, int protocol)
+{
+    return (int)SYS(SYS_CALL_SOCKET, socket(domain, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+}
+
+int sys_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+    return (int)SYS(SYS_CALL_SOCKET, bind(fd, addr, len));
+}
+
+int sys_listen(int fd, int backlog)
+{
+    return (int)SYS(SYS_CALL_SOCKET, listen(fd, backlog));
+}
+
+int sys_sockopt(int fd, int level, int option)
+{
+    int value = 0;
+    socklen_t len = sizeof value;
+    int r = (int)SYS_ONCE(SYS_CALL_SOCKET, getsockopt(fd, level, option, &value, &len));
+    return r < 0 ? r : value;
+}
+
+int sys_set_sockopt(int fd, int level, int option, int value)
+{
+    return (int)SYS_ONCE(SYS_CALL_SOCKET, setsockopt(fd, level, option, &value, sizeof value));
+}
+
+int sys_peername(int fd)
+{
+    struct sockaddr_storage addr;
+    socklen_t len = sizeof addr;
+    return (int)SYS_ONCE(SYS_CALL_SOCKET, getpeername(fd, (struct sockaddr *)&addr, &len));
+}
+
+int sys_flags(int fd)
+{
+    return (int)SYS_ONCE(SYS_CALL_SOCKET, fcntl(fd, F_GETFL));
+}
+
+/* --- readiness ------------------------------------------------------------------------------------- */
+
+static int poll_until(struct pollfd *p, int64_t deadline)
+{
+    if (deadline == INT64_MAX) {
+        return poll(p, 1, -1);
+    }
+    int64_t left = deadline - now_ns();
+    left = deadline == 0 || left < 0 ? 0 : left;
+    struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
+    return ppoll(p, 1, &t, NULL);
+}
+
+int sys_poll(int fd, short events, int64_t deadline)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    int r = (int)SYS(SYS_CALL_POLL, poll_until(&p, deadline));
+    return r > 0 ? p.revents : r;
+}

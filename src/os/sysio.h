@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The system calls of the I/O layer. Results are >= 0 or -errno; errno is left alone, and a call that a
+ * signal has interrupted is made again, where that is right: all but connect and close, of which the first
+ * goes on by itself, and the second is over.
+ *
+ * Tests make them fail: the N-th call from now of those in the set gives the error, and is not made.
+ */
+#ifndef PIRN_OS_SYSIO_H
+#define PIRN_OS_SYSIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "base/atomic.h"
+
+enum sys_call {
+    SYS_CALL_READ,
+    SYS_CALL_WRITE,
+    SYS_CALL_ACCEPT,
+    SYS_CALL_CONNECT,
+    SYS_CALL_SOCKET, /* socket, bind, listen, and options */
+    SYS_CALL_POLL,   /* poll and waiting for events */
+    SYS_CALL_EPOLL,  /* making and changing pollers */
+    SYS_CALLS
+};
+
+/* Tests: the calls that may fail, a bit each; how many of them go well before; the error; for how many. */
+struct sys_fault {
+    at_u32 calls, after, error, times;
+};
+extern struct sys_fault sys_fault;
+bool sys_fault_now(enum sys_call call); /* sets errno */
+
+/* These don't wait: -EAGAIN. */
+ssize_t sys_recv(int fd, void *buf, size_t n, int flags);
+ssize_t sys_recvfrom(int fd, void *buf, size_t n, int flags, struct sockaddr *addr, socklen_t *len);
+ssize_t sys_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t sys_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
+                   socklen_t len);
+ssize_t sys_sendmsg(int fd, const struct msghdr *msg, int flags);
+/* -EOPNOTSUPP: this kind of file can't be asked so. */
+ssize_t sys_readv_nowait(int fd, const struct iovec *iov, int n);
+ssize_t sys_writev_nowait(int fd, const struct iovec *iov, int n, bool sigpipe);
+
+/* These may, if the descriptor is a blocking one. */
+ssize_t sys_readv(int fd, const struct iovec *iov, int n);
+ssize_t sys_writev(int fd, const struct iovec *iov, int n, bool sigpipe);
+int sys_accept(int fd, struct sockaddr *addr, socklen_t *len);
+int sys_connect(int fd, const struct sockaddr *addr, socklen_t len);
+
+int sys_close(int fd);
+/* Frees the number without waiting. What would wait for something (unsent data, a device) is left to the
+ * second descriptor, which the caller closes where it may; -1: there is none. *err: 0 or -errno. */
+int sys_close_number(int fd, int *err);
+int sys_socket(int domain, int type, int protocol); /* non-blocking, closed at exec */
+int sys_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int sys_listen(int fd, int backlog);
+int sys_sockopt(int fd, int level, int option); /* an int: its value */
+int sys_set_sockopt(int fd, int level, int option, int value);
+int sys_peername(int fd); /* 0 if it is connected */
+int sys_flags(int fd);    /* O_NONBLOCK and so on */
+int sys_poll(int fd, short events,
+             int64_t deadline); /* what is ready, POLLIN and so on; 0: nothing in time */
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors of every kind, that pirn did not make: they work, and their flags stay what they were
+ * (rule R7).
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "net.h"
+
+#define PROCS .procs = "1,2,4,16"
+
+static void read_n(int fd, void *buf, long n, atomic_long *result)
+{
+    atomic_store(result, pirn_read(fd, buf, (size_t)n));
+}
+
+/* Reads n bytes of what becomes ready only after the read has begun to wait. */
+#define READ_LATER(fd, n, make_ready)                                                              \
+    do {                                                                                           \
+        char buf_[64];                                                                             \
+        atomic_long r_ = 999;                                                                      \
+        pirn_wg wg_ = {0};                                                                         \
+        int flags_ = fcntl(fd, F_GETFL);                                                           \
+        pirn_wg_go(&wg_, read_n, (int)(fd), (void *)buf_, (long)sizeof buf_, &r_);                 \
+        let_wait();                                                                                \
+        CHECK_EQ(r_, 999);                                                                         \
+        CHECK_EQ(fcntl(fd, F_GETFL), flags_);                                                      \
+        make_ready;                                                                                \
+        pirn_wg_wait(&wg_);                                                                        \
+        CHECK_EQ(r_, n);                                                                           \
+        CHECK_EQ(fcntl(fd, F_GETFL), flags_);                                                      \
+    } while (0)
+
+TEST_RUN_ATTR(pipes, PROCS)
+{
+    for (int flags = 0; flags <= O_NONBLOCK; flags += O_NONBLOCK) {
+        int fd[2];
+        char c;
+        CHECK_EQ(pipe2(fd, O_CLOEXEC | flags), 0);
+        READ_LATER(fd[0], 3, CHECK_EQ(pirn_write(fd[1], "abc", 3), 3));
+        CHECK_EQ(pirn_close(fd[1]), 0);
+        CHECK_EQ(pirn_read(fd[0], &c, 1), 0);
+        CHECK_EQ(pirn_close(fd[0]), 0);
+    }
+}
+
+TEST_RUN_ATTR(fifo, PROCS)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/pirn-test-fifo-%d", getpid());
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
+    READ_LATER(fd, 2, CHECK_EQ(pirn_write(fd, "ab", 2), 2));
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
+TEST_RUN_ATTR(event_and_timer, PROCS)
+{
+    uint64_t one = 1;
+    struct itimerspec soon = {.it_value.tv_nsec = 100000};
+    int event = eventfd(0, EFD_CLOEXEC), timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+    READ_LATER(event, 8, CHECK_EQ(pirn_write(event, &one, 8), 8));
+    READ_LATER(timer, 8, timerfd_settime(timer, 0, &soon, NULL));
+    CHECK_EQ(pirn_close(event), 0);
+    CHECK_EQ(pirn_close(timer), 0);
+}
+
+TEST_RUN_ATTR(notify, PROCS)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/pirn-test-notify-%d", getpid());
+    int fd = inotify_init1(IN_CLOEXEC);
+    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK_GE(inotify_add_watch(fd, path, IN_DELETE_SELF), 0);
+    READ_LATER(fd, 2 * (long)sizeof(struct inotify_event), CHECK_EQ(rmdir(path), 0));
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
+TEST_RUN_ATTR(terminal, PROCS)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0 || grantpt(master) || unlockpt(master)) {
+        SKIP("no terminals here");
+    }
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK_GE(slave, 0);
+    READ_LATER(slave, 3, CHECK_EQ(pirn_write(master, "hi\n", 3), 3));
+    char buf[16];
+    CHECK_EQ(pirn_write(slave, "ok", 2), 2);
+    CHECK_GT(pirn_read(master, buf, sizeof buf), 0);
+    CHECK_EQ(pirn_close(slave), 0);
+    CHECK_EQ(pirn_close(master), 0);
+}
+
+TEST_RUN_ATTR(process, PROCS)
+{
+    int gate[2];
+    CHECK_EQ(pipe2(gate, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        char c;
+        close(gate[1]);
+        _exit(read(gate[0], &c, 1) != 0);
+    }
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) {
+        SKIP("no pidfds here");
+    }
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, pirn_now() + PIRN_MS), -ETIMEDOUT);
+    CHECK_EQ(pirn_close(gate[1]), 0);
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER), PIRN_IN);
+    CHECK_EQ(waitpid(pid, NULL, 0), pid);
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK_EQ(pirn_close(gate[0]), 0);
+}
+
+TEST_RUN_ATTR(file, PROCS)
+{
+    char path[64], buf[8];
+    snprintf(path, sizeof path, "/tmp/pirn-test-file-%d", getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(pirn_write(fd, "hello", 5), 5);
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN | PIRN_OUT, PIRN_NEVER), PIRN_IN | PIRN_OUT);
+    CHECK_EQ(pirn_read(fd, buf, sizeof buf), 5);
+    CHECK(memcmp(buf, "hello", 5) == 0);
+    CHECK_EQ(pirn_read(fd, buf, sizeof buf), 0);
+    CHECK_EQ(pirn_fd_adopt(fd), 0);
+    CHECK_EQ(pirn_write(fd, "x", 1), 1);
+    CHECK_EQ(pirn_close(fd), 0);
+    int dir = open("/", O_RDONLY | O_CLOEXEC);
+    CHECK_EQ(pirn_read(dir, buf, 1), -EISDIR);
+    CHECK_EQ(pirn_close(dir), 0);
+}
+
+/* A blocking socket, also for accept and connect. */
+static void connect_to(int fd, struct sockaddr_in *to)
+{
+    CHECK_EQ(pirn_connect(fd, (struct sockaddr *)to, sizeof *to), 0);
+}
+
+TEST_RUN_ATTR(blocking_sockets, PROCS)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(listener, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(listen(listener, 10), 0);
+    CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    CHECK_EQ(pirn_fd_deadline(listener, pirn_now() + PIRN_MS, 0), 0);
+    CHECK_EQ(pirn_accept(listener, NULL, NULL), -ETIMEDOUT);
+    CHECK_EQ(pirn_fd_deadline(listener, 0, 0), 0);
+    pirn_wg wg = {0};
+    pirn_wg_go(&wg, connect_to, fd, &at);
+    int other = pirn_accept(listener, (struct sockaddr *)&at, &len);
+    CHECK_GE(other, 0);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(fcntl(other, F_GETFL) & O_NONBLOCK, O_NONBLOCK);
+    CHECK_EQ(fcntl(other, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    READ_LATER(fd, 4, CHECK_EQ(pirn_write(other, "data", 4), 4));
+    READ_LATER(other, 4, CHECK_EQ(pirn_write(fd, "data", 4), 4));
+    CHECK_EQ(fcntl(fd, F_GETFL) & O_NONBLOCK, 0);
+    CHECK_EQ(pirn_close(listener), 0);
+    CHECK_EQ(pirn_close(other), 0);
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
+/* --- no descriptor ------------------------------------------------------------------------------------------ */
+
+TEST_RUN(none)
+{
+    char c;
+    struct iovec v = {&c, 1};
+    CHECK_EQ(pirn_read(-1, &c, 1), -EBADF);
+    CHECK_EQ(pirn_read(987, &c, 1), -EBADF);
+    CHECK_EQ(pirn_write(987, &c, 1), -EBADF);
+    CHECK_EQ(pirn_readv(987, &v, 1), -EBADF);
+    CHECK_EQ(pirn_writev(987, &v, 1), -EBADF);
+    CHECK_EQ(pirn_readv(0, &v, -1), -EINVAL);
+    CHECK_EQ(pirn_accept(987, NULL, NULL), -EBADF);
+    CHECK_EQ(pirn_close(987), -EBADF);
+    CHECK_EQ(pirn_close(-1), -EBADF);
+    CHECK_EQ(pirn_fd_wait(987, PIRN_IN, PIRN_NEVER), -EBADF);
+    CHECK_EQ(pirn_fd_adopt(987), -EBADF);
+    CHECK_EQ(pirn_shutdown(987, SHUT_WR), -EBADF);
+    int fd[2];
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_read(fd[1], &c, 1), -EBADF);
+    CHECK_EQ(pirn_write(fd[0], &c, 1), -EBADF);
+    CHECK_EQ(pirn_accept(fd[0], NULL, NULL), -ENOTSOCK);
+    CHECK_EQ(pirn_recvfrom(fd[0], &c, 1, 0, NULL, NULL), -ENOTSOCK);
+    CHECK_EQ(pirn_fd_wait(fd[0], 0, PIRN_NEVER), -EINVAL);
+    CHECK_EQ(pirn_close(fd[0]), 0);
+    CHECK_EQ(pirn_close(fd[1]), 0);
+}
+
+/* --- R6: the number of a foreign descriptor given to another file ------------------------------------------- */
+
+TEST_RUN_ATTR(dup2_between_calls, PROCS)
+{
+    int a[2], b[2];
+    CHECK_EQ(pipe2(a, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(b, O_CLOEXEC), 0);
+    int number = dup(a[0]);
+    for (int i = 0; i < 10; i++) {
+        READ_LATER(number, 1, CHECK_EQ(write(a[1], "a", 1), 1));
+        CHECK_EQ(dup2(b[0], number), number);
+        READ_LATER(number, 1, CHECK_EQ(write(b[1], "b", 1), 1));
+        CHECK_EQ(dup2(a[0], number), number);
+    }
+    close(number);
+    for (int i = 0; i < 2; i++) {
+        close(a[i]);
+        close(b[i]);
+    }
+}
+
+/* --- threads that pirn did not make --------------------------------------------------------------------------- */
+
+static void *foreign_echo(void *arg)
+{
+    int *fd = arg;
+    char buf[64];
+    ssize_t n;
+    while ((n = pirn_read(fd[0], buf, sizeof buf)) > 0) {
+        CHECK_EQ(pirn_write_all(fd[1], buf, (size_t)n), n);
+    }
+    CHECK(n == 0 || n == -EBADF);
+    return NULL;
+}
+
+static void talk(int to, int from)
+{
+    char c = 'q';
+    for (int i = 0; i < 50; i++) {
+        CHECK_EQ(pirn_write(to, &c, 1), 1);
+        CHECK_EQ(pirn_read(from, &c, 1), 1);
+    }
+}
+
+TEST_RUN_ATTR(foreign_thread, PROCS)
+{
+    int there[2], back[2];
+    pthread_t thread;
+    CHECK_EQ(pipe2(there, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(back, O_CLOEXEC | O_NONBLOCK), 0);
+    int ends[2] = {there[0], back[1]};
+    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, ends), 0);
+    talk(there[1], back[0]);
+    let_wait();
+    CHECK_EQ(pirn_close(there[0]), 0); /* wakes the thread */
+    pthread_join(thread, NULL);
+    CHECK_EQ(pirn_close(there[1]), 0);
+    CHECK_EQ(pirn_close(back[0]), 0);
+    CHECK_EQ(pirn_close(back[1]), 0);
+}
+
+TEST(without_a_runtime)
+{
+    int there[2], back[2];
+    pthread_t thread;
+    CHECK_EQ(pipe2(there, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(back, O_CLOEXEC | O_NONBLOCK), 0);
+    int ends[2] = {there[0], back[1]};
+    CHECK_EQ(pthread_create(&thread, NULL, foreign_echo, ends), 0);
+    talk(there[1], back[0]);
+    CHECK_EQ(pirn_close(there[1]), 0);
+    pthread_join(thread, NULL);
+    CHECK_EQ(pirn_fd_wait(back[0], PIRN_IN, pirn_now() + PIRN_MS), -ETIMEDOUT);
+    CHECK_EQ(pirn_fd_wait(back[1], PIRN_OUT, PIRN_NEVER), PIRN_OUT);
+    int listener = pirn_listen("tcp", "127.0.0.1:0");
+    char addr[64];
+    addr_of(listener, addr, sizeof addr);
+    int fd = pirn_dial("tcp", addr), other = pirn_accept(listener, NULL, NULL);
+    CHECK(listener >= 0 && fd >= 0 && other >= 0);
+    CHECK_EQ(pirn_write(fd, "x", 1), 1);
+    CHECK_EQ(pirn_read(other, (char[1]){0}, 1), 1);
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK_EQ(pirn_close(other), 0);
+    CHECK_EQ(pirn_close(listener), 0);
+    close(there[0]);
+    close(back[0]);
+    close(back[1]);
+}
+
+/* A foreign thread is woken by a goroutine that is the only one, and by nothing but the poller. */
+static void *foreign_waits(void *arg)
+{
+    CHECK_EQ(pirn_fd_wait(*(int *)arg, PIRN_IN, pirn_now() + 20 * PIRN_SEC), PIRN_IN);
+    return NULL;
+}
+
+TEST_ATTR(foreign_while_all_sleep, PROCS)
+{
+    pirn_config config = {0};
+    CHECK_EQ(pirn_start(&config), 0);
+    for (int i = 0; i < 20; i++) {
+        int fd[2];
+        pthread_t thread;
+        CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+        CHECK_EQ(pthread_create(&thread, NULL, foreign_waits, &fd[0]), 0);
+        usleep((unsigned)i % 3 * 500);
+        CHECK_EQ(write(fd[1], "x", 1), 1);
+        pthread_join(thread, NULL);
+        close(fd[0]);
+        close(fd[1]);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+/* --- what is given back ------------------------------------------------------------------------------------- */
+
+static int use_and_leave(void *arg)
+{
+    int *fd = arg;
+    static atomic_long r;
+    static char buf[64];
+    pirn_go(read_n, fd[0], (void *)buf, 64L, &r);
+    pirn_go(read_n, fd[0], (void *)buf, 64L, &r);
+    let_wait();
+    return pirn_close(fd[0]); /* while two use it: the runtime ends before they come to an end */
+}
+
+static int count_fds(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        n += fcntl(fd, F_GETFD) >= 0;
+    }
+    return n;
+}
+
+TEST_ATTR(nothing_is_left, PROCS)
+{
+    int before = count_fds();
+    for (int i = 0; i < 20; i++) {
+        int fd[2];
+        CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+        CHECK_EQ(pirn_run(use_and_leave, fd), 0);
+        close(fd[1]);
+        CHECK_EQ(count_fds(), before);
+    }
+}

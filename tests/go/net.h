@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* What the tests of the network share. */
+#ifndef TESTS_GO_NET_H
+#define TESTS_GO_NET_H
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pirn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "harness.h"
+
+/* Where it listens, as a text for pirn_dial. */
+__attribute__((unused)) static void addr_of(int fd, char *out, size_t room)
+{
+    struct sockaddr_storage any;
+    socklen_t len = sizeof any;
+    CHECK_EQ(getsockname(fd, (struct sockaddr *)&any, &len), 0);
+    if (any.ss_family == AF_UNIX) {
+        struct sockaddr_un *un = (struct sockaddr_un *)&any;
+        size_t n = len - offsetof(struct sockaddr_un, sun_path);
+        memcpy(out, un->sun_path, n);
+        out[n] = 0;
+        if (!un->sun_path[0]) {
+            out[0] = '@';
+        }
+        return;
+    }
+    if (any.ss_family == AF_INET) {
+        char text[INET_ADDRSTRLEN];
+        struct sockaddr_in *in = (struct sockaddr_in *)&any;
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof text);
+        snprintf(out, room, "%s:%d", text, ntohs(in->sin_port));
+    } else {
+        struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&any;
+        char text[INET6_ADDRSTRLEN];
+        inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
+        snprintf(out, room, "[%s]:%d", strcmp(text, "::") ? text : "::1", ntohs(in6->sin6_port));
+    }
+}
+
+/* Two ends of a TCP connection, both made by pirn. */
+struct pair {
+    int a, b;
+};
+
+__attribute__((unused)) static struct pair tcp_pair(void)
+{
+    char addr[128];
+    struct pair p;
+    int listener = pirn_listen("tcp", "127.0.0.1:0");
+    CHECK_GE(listener, 0);
+    addr_of(listener, addr, sizeof addr);
+    p.a = pirn_dial("tcp", addr);
+    CHECK_GE(p.a, 0);
+    p.b = pirn_accept(listener, NULL, NULL);
+    CHECK_GE(p.b, 0);
+    CHECK_EQ(pirn_close(listener), 0);
+    return p;
+}
+
+__attribute__((unused)) static void close_pair(struct pair p)
+{
+    CHECK_EQ(pirn_close(p.a), 0);
+    CHECK_EQ(pirn_close(p.b), 0);
+}
+
+/* Until somebody waits in a call of that kind: nothing tells, so it looks. */
+__attribute__((unused)) static void let_wait(void)
+{
+    pirn_sleep(2 * PIRN_MS);
+}
+
+/* A socket whose number is that, or the next that is free. */
+__attribute__((unused)) static int listen_udp_as(int number, bool adopt)
+{
+    int fd = pirn_listen("udp", "127.0.0.1:0");
+    CHECK_GE(fd, 0);
+    int as = fcntl(fd, F_DUPFD_CLOEXEC, number);
+    CHECK_GE(as, number);
+    CHECK_EQ(pirn_close(fd), 0);
+    if (adopt) {
+        CHECK_EQ(pirn_fd_adopt(as), 0);
+    }
+    return as;
+}
+
+__attribute__((unused)) static int count_sockets(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        struct stat st;
+        n += fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
+    }
+    return n;
+}
+
+#endif

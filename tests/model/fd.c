@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Poll descriptors (pd.c) and the calls that wait for them (io.c): against events, close, deadlines and
+ * cancellation. What has come is read by somebody or is still there; nobody waits while there is something
+ * to read, or after the descriptor was closed; the number is closed once, by the last who uses it, and
+ * nobody uses it afterwards.
+ *
+ * The kernel is a count of bytes, edge-triggered as epoll is: `pending` is set when a byte comes to a
+ * registered descriptor, and when one is registered that has bytes. The thread "poller" hands it on. The
+ * readers are foreign threads, without what surrounds their calls.
+ */
+#include "foreign_lean.h"
+#include "foreign_only.h"
+#include "io/io.h"
+#include "os/poll.h"
+#include "sync/select.h"
+
+#include "../../src/io/pd.c"
+
+#define FD 1
+
+static struct pd pds[CHUNK];
+static struct {
+    uint32_t key; /* of its lock */
+    int bytes;
+    bool registered, closed;
+    uint64_t tag;
+} kernel;
+static at_u32 pending;
+static int result[MODEL_THREADS];
+
+/* --- the kernel ---------------------------------------------------------------------------------------- */
+
+static void tell(void)
+{
+    at_store(&pending, 1, RELEASE);
+    futex_wake(&pending, 1);
+}
+
+int netpoll_add(struct pd *pd, int fd)
+{
+    model_lock(&kernel.key);
+    CHECK(!kernel.closed);
+    kernel.registered = true;
+    kernel.tag = (uint64_t)pd->seq << 32 | (uint32_t)fd;
+    bool ready = kernel.bytes;
+    model_unlock(&kernel.key);
+    if (ready) {
+        tell();
+    }
+    return 0;
+}
+
+void netpoll_remove(struct pd *pd, int fd)
+{
+    (void)pd, (void)fd;
+    model_lock(&kernel.key);
+    kernel.registered = false;
+    model_unlock(&kernel.key);
+}
+
+int sys_close(int fd)
+{
+    model_fail("descriptor %d is closed late", fd);
+}
+
+int sys_close_number(int fd, int *err)
+{
+    CHECK(fd == FD);
+    model_lock(&kernel.key);
+    CHECK(!kernel.closed);
+    kernel.closed = true;
+    model_unlock(&kernel.key);
+    *err = 0;
+    return -1;
+}
+
+static ssize_t take(struct io *io)
+{
+    model_lock(&kernel.key);
+    int n = kernel.bytes < (int)io->total ? kernel.bytes : (int)io->total;
+    ssize_t r = kernel.closed ? -EBADF : n ? n : -EAGAIN;
+    kernel.bytes -= r > 0 ? n : 0;
+    model_unlock(&kernel.key);
+    return r;
+}
+
+bool fd_is_ready(int fd, enum fd_mode mode)
+{
+    CHECK(fd == FD && mode == FD_READ);
+    model_lock(&kernel.key);
+    bool ready = kernel.bytes || kernel.closed;
+    model_unlock(&kernel.key);
+    return ready;
+}
+
+/* --- what is not looked at -------------------------------------------------------------------------------- */
+
+void netpoll_waits(int change)
+{
+    (void)change;
+}
+void netpoll_foreign(int change)
+{
+    (void)change;
+}
+void netpoll_wake(void)
+{
+}
+int sys_poll(int fd, short events, int64_t deadline)
+{
+    model_fail("poll of %d, %d, %ld", fd, events, (long)deadline);
+}
+int pirn_sleep(pirn_ns ns)
+{
+    model_fail("sleep of %ld", (long)ns);
+}
+void pirn_blocking_begin(void)
+{
+    model_fail("a call blocks");
+}
+void pirn_blocking_end(void)
+{
+}
+
+/* --- the threads -------------------------------------------------------------------------------------------- */
+
+static void setup(void)
+{
+    memset(pds, 0, sizeof pds);
+    memset(&kernel, 0, sizeof kernel);
+    memset(result, 0, sizeof result);
+    at_store(&pending, 0, RELAXED);
+    at_store(&table[0], pds, RELAXED);
+    pds[FD].ours = true;
+    pds[FD].kind = FD_SOCKET;
+    pds[FD].streams = true;
+}
+
+/* Not pirn's: registered for each wait. */
+static void setup_foreign(void)
+{
+    setup();
+    pds[FD].ours = pds[FD].streams = false;
+    pds[FD].kind = FD_ANY;
+}
+
+static void setup_one_byte(void)
+{
+    setup();
+    kernel.bytes = 1;
+}
+
+static void come(int n)
+{
+    model_lock(&kernel.key);
+    kernel.bytes += n;
+    bool reg = kernel.registered;
+    model_unlock(&kernel.key);
+    if (reg) {
+        tell();
+    }
+}
+
+static void byte_comes(void)
+{
+    come(1);
+}
+
+static void two_bytes_come(void)
+{
+    come(2);
+}
+
+/* For ever: it may be asleep at the end. */
+static void poller(void)
+{
+    for (;;) {
+        while (!at_load(&pending, ACQUIRE)) {
+            futex_wait(&pending, 0, INT64_MAX);
+        }
+        at_store(&pending, 0, RELAXED);
+        model_lock(&kernel.key);
+        uint64_t tag = kernel.tag;
+        uint32_t ready = kernel.bytes ? POLL_READ : 0;
+        model_unlock(&kernel.key);
+        struct waiter *w = pd_event(tag, ready);
+        if (w) {
+            waiter_ready_list(w);
+        }
+    }
+}
+
+static void read_until(size_t n, int64_t deadline)
+{
+    struct io io = IO_INIT(FD, FD_READ, take, NULL);
+    io.deadline = deadline;
+    io.total = n;
+    io.hints = true;
+    int r = (int)io_run(&io);
+    result[model_self()] = r < 0 || n == 1 ? r : result[model_self()] + r;
+}
+
+static void reader(void)
+{
+    read_until(1, PIRN_NEVER);
+}
+
+static void reader_timed(void)
+{
+    read_until(1, now_ns() + 1000000);
+}
+
+static void reader_twice(void)
+{
+    reader();
+    CHECK(result[model_self()] == 1);
+    reader();
+}
+
+/* Short reads, until two bytes have come: the hint. */
+static void reader_of_two(void)
+{
+    while (result[model_self()] < 2) {
+        read_until(3, PIRN_NEVER);
+    }
+}
+
+static void bytes_come(void)
+{
+    come(1);
+    come(1);
+}
+
+static void closer(void)
+{
+    int err;
+    CHECK(pd_close(FD, &err) == -1 && err == 0);
+}
+
+static void canceller(void)
+{
+    CHECK(pd_cancel(FD) == 0);
+}
+
+/* A deadline that has passed. */
+static void deadline_setter(void)
+{
+    CHECK(pd_deadline(FD, 1, 0) == 0);
+}
+
+static int count(int r)
+{
+    int n = 0;
+    for (int i = 0; i < MODEL_THREADS; i++) {
+        n += result[i] == r;
+    }
+    return n;
+}
+
+static void nobody_is_left(void)
+{
+    struct pd *pd = &pds[FD];
+    CHECK(pd->refs == 0 && !pd->q[FD_READ].first && !pd->q[FD_WRITE].first);
+    CHECK(pd->ours || !pd->registered);
+    CHECK(!pd->closing);
+}
+
+static void one_read(void)
+{
+    CHECK(count(1) == 1 && kernel.bytes == 0);
+    nobody_is_left();
+}
+
+static void two_read(void)
+{
+    CHECK(count(1) == 2 && kernel.bytes == 0);
+    nobody_is_left();
+}
+
+static void both_came(void)
+{
+    CHECK(count(2) == 1 && kernel.bytes == 0);
+    nobody_is_left();
+}
+
+static void read_or(int other, int readers)
+{
+    CHECK(count(1) + count(other) == readers && count(1) + kernel.bytes == 1);
+    nobody_is_left();
+}
+
+static void read_or_closed(void)
+{
+    CHECK(kernel.closed);
+    read_or(-EBADF, 1);
+}
+
+static void two_read_or_closed(void)
+{
+    CHECK(kernel.closed);
+    read_or(-EBADF, 2);
+}
+
+static void read_or_timed_out(void)
+{
+    read_or(-ETIMEDOUT, 1);
+}
+
+static void read_or_cancelled(void)
+{
+    read_or(-ECANCELED, 1);
+}
+
+#define FDS(mname, setup_, finish_, ...)                                                           \
+    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {poller, __VA_ARGS__},             \
+          .sleepers = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+FDS(event, setup, one_read, byte_comes, reader)
+FDS(event_foreign, setup_foreign, one_read, byte_comes, reader)
+FDS(event_before, setup_one_byte, one_read, byte_comes, reader_twice)
+FDS(short_reads, setup, both_came, bytes_come, reader_of_two)
+FDS(short_reads_of_two, setup, both_came, byte_comes, byte_comes, reader_of_two)
+FDS(two_readers_one_edge, setup, two_read, two_bytes_come, reader, reader)
+FDS(two_readers_foreign, setup_foreign, two_read, two_bytes_come, reader, reader)
+FDS(event_and_close, setup, read_or_closed, byte_comes, closer, reader)
+FDS(event_and_close_foreign, setup_foreign, read_or_closed, byte_comes, closer, reader)
+FDS(close_and_two_readers, setup_one_byte, two_read_or_closed, closer, reader, reader)
+FDS(event_and_cancel, setup, read_or_cancelled, byte_comes, canceller, reader)
+FDS(event_and_past_deadline, setup, read_or_timed_out, byte_comes, deadline_setter, reader)
+
+MODEL(event_and_time, .setup = setup, .finish = read_or_timed_out,
+      .threads = {poller, byte_comes, reader_timed}, .sleepers = 1, .timeouts = 1,
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+/* --- a second reader after one whose time was up: the event is not lost with it ------------------------------- */
+
+static void timed_then_reader(void)
+{
+    reader_timed();
+    if (result[model_self()] == -ETIMEDOUT) {
+        reader();
+    }
+}
+
+MODEL(time_then_event, .setup = setup, .finish = one_read,
+      .threads = {poller, byte_comes, timed_then_reader}, .sleepers = 1, .timeouts = 1,
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+/* --- an event of before does not count for who has the number next --------------------------------------------- */
+
+static void stale(void)
+{
+    CHECK(pd_event((uint64_t)1 << 32 | FD, POLL_READ | POLL_ODD) == NULL);
+}
+
+static void close_and_make(void)
+{
+    closer();
+    model_lock(&kernel.key);
+    kernel.closed = false;
+    model_unlock(&kernel.key);
+    CHECK(pd_made(FD, FD_SOCKET, true) == 0);
+}
+
+static void setup_registered(void)
+{
+    setup();
+    pds[FD].registered = true;
+    pds[FD].seq = 1;
+}
+
+static void as_new(void)
+{
+    CHECK(!pds[FD].odd);
+    CHECK(at_load(&pds[FD].edges[FD_WRITE], RELAXED) == 2); /* close and make only */
+}
+
+MODEL(stale_event, .setup = setup_registered, .finish = as_new, .threads = {stale, close_and_make},
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
