@@ -23,6 +23,9 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_GROUP] = "group wait",
     [WAIT_GROUP_ROOM] = "group go (limit)",
     [WAIT_TIMER] = "timer stop",
+    [WAIT_FILE] = "file",
+    [WAIT_OPEN] = "open",
+    [WAIT_RESOLVE] = "name lookup",
     [WAIT_SELECT] = "select",
     [WAIT_SELECT_NONE] = "select (no cases)",
     [WAIT_MUTEX] = "mutex lock",
@@ -44,11 +47,12 @@ static bool all_asleep_locked(void)
            && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
 }
 
-/* Ms, the factory, sysmon, the poller if nobody waits for it, those who wait in pirn, and the threads of a sanitizer. */
-static int threads_known(void)
+/* Ms, the factory, sysmon, the poller and helpers if nobody waits for them, those who wait in pirn, and
+ * the threads of a sanitizer. */
+static int threads_known(int helpers)
 {
     return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS
-           + (poller_idle() ? 1 : 0);
+           + (poller_idle() ? 1 : 0) + helpers;
 }
 
 /* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */
@@ -61,7 +65,9 @@ void deadlock_check_locked(uint32_t mine)
         return;
     }
     int threads = thread_count(); /* an error means: not known */
-    if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || threads > threads_known()) {
+    int helpers = io_threads_idle();
+    if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || helpers < 0
+        || threads > threads_known(helpers)) {
         sched.deadlock_pending = true;
         sysmon_kick();
         return;

@@ -68,6 +68,9 @@ enum wait_reason {
     WAIT_SLEEP,
     WAIT_GROUP_ROOM,
     WAIT_TIMER,
+    WAIT_FILE,
+    WAIT_OPEN,
+    WAIT_RESOLVE,
     WAIT_PARK,
     WAIT_REASONS
 };
@@ -368,6 +371,7 @@ struct sched {
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
     bool preempt;                    /* goroutines are preempted */
     int preempt_signal;
+    bool io_says;       /* PIRN_DEBUG=io=1 */
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
     at_u32 main_exited; /* goroutine 1 called pirn_exit */
 };
@@ -641,6 +645,7 @@ void factory_stop(void);
 void factory_want_locked(struct p *pp, struct g *gp, bool spinning);
 void factory_want_procs(int n);
 void factory_want_poller(void);
+void factory_want_io(void);
 void factory_want_spare_locked(void);
 void factory_join_locked(struct m *mp);
 struct p *factory_take_back_locked(void);
@@ -741,6 +746,10 @@ bool poller_idle(void);                              /* io/poller.c */
 int poller_start_here(void);
 int poller_restart(void);
 void poller_stop(void);
+void io_start(void); /* io/file.c */
+void io_make_threads(void);
+bool io_stop(int64_t grace, bool left_behind);
+int io_threads_idle(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
@@ -751,6 +760,8 @@ struct debug_env {
     bool move;
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
+    bool io_says;
+    int io;    /* enum pirn_io, in place of the default */
     int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);

@@ -17,6 +17,9 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_CHAN_SEND_UNTIL:
     case WAIT_CHAN_RECV_UNTIL:
     case WAIT_SLEEP_CTX:
+    case WAIT_FILE:
+    case WAIT_OPEN:
+    case WAIT_RESOLVE:
     case WAIT_SELECT: select_forget(w); break;
     case WAIT_GROUP:
         group_forget(w);
