@@ -108,7 +108,7 @@ static ssize_t by_ring(struct uring_op *op)
         }
     }
     leave();
-    if (op->result == -ECANCELED || op->result == -EINTR) {
+    if (op->result == -ECANCELED) {
         return err ? err : -EOPNOTSUPP; /* by the kernel's own will: then otherwise */
     }
     /* -EAGAIN: it takes O_NONBLOCK at its word, on a file. */
@@ -189,7 +189,11 @@ EXPORT ssize_t pirn_pwrite(int fd, const void *buf, size_t n, off_t offset)
         return plain(&op);
     }
     int err = offset < 0 ? -EINVAL : pending_ctx_err();
-    return err ? err : io_ring_first() ? slow(&op, true) : announced(&op);
+    if (!err && io_ring_first()) {
+        err = sys_seekable(fd); /* the ring would write to a pipe all the same */
+        return err ? err : slow(&op, true);
+    }
+    return err ? err : announced(&op);
 }
 
 static int sync_file(int fd, enum uring_kind kind)

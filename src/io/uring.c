@@ -52,6 +52,7 @@ static struct {
     struct list fresh, sent;
     uint32_t n; /* in both */
     bool asleep, stop, want_cancel;
+    bool delivers; /* some are complete, and perhaps not yet made ready */
     /* the thread's */
     struct io_uring ring;
     uint64_t count; /* of the eventfd */
@@ -139,7 +140,7 @@ int uring_idle(void)
         return at_load(&ring.state, RELAXED) == STARTING ? -1 : 0;
     }
     lock(&ring.lock);
-    int idle = ring.n ? -1 : 1;
+    int idle = ring.n || ring.delivers ? -1 : 1;
     unlock(&ring.lock);
     return idle;
 }
@@ -201,6 +202,7 @@ static bool fill(void)
     struct io_uring_sqe *sqe;
     arm_event();
     lock(&ring.lock);
+    ring.delivers = false;
     send_cancels_locked(); /* before a new operation at the address of one that is over */
     while (ring.fresh.first && (sqe = io_uring_get_sqe(&ring.ring))) {
         struct uring_op *op = ring.fresh.first;
@@ -217,6 +219,13 @@ static bool fill(void)
 
 /* --- the thread: out of it ------------------------------------------------------------------------------ */
 
+/* The kernel's own codes for a call that a signal has interrupted come through, if the call was made by a
+ * worker; and a cancel is such a signal. */
+static int result_of(int r)
+{
+    return r <= -512 && r >= -516 ? -ECANCELED : r == -EINTR ? -ECANCELED : r;
+}
+
 /* Whom to make ready. */
 static struct waiter *complete(struct uring_op *op, int result)
 {
@@ -224,8 +233,9 @@ static struct waiter *complete(struct uring_op *op, int result)
     take_out(&ring.sent, op);
     op->state = (__typeof__(op->state))0;
     ring.n--;
+    ring.delivers = true;
     unlock(&ring.lock);
-    op->result = result;
+    op->result = result_of(result);
     return op->done ? op->done(op) : pending_done(&op->pending);
 }
 
@@ -389,7 +399,7 @@ void uring_start(void)
     }
     ring.fresh = ring.sent = (struct list){0};
     ring.n = 0;
-    ring.asleep = ring.stop = ring.want_cancel = ring.armed = false;
+    ring.asleep = ring.stop = ring.want_cancel = ring.delivers = ring.armed = false;
     at_store(&ring.ended, 0, RELAXED);
     at_store(&ring.state, STARTING, RELAXED);
     ring.event = eventfd(0, EFD_CLOEXEC);

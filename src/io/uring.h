@@ -20,7 +20,7 @@ struct uring_op {
     off_t offset;
     int flags;
     mode_t mode;
-    /* what came of it, once it is done: >= 0 or -errno */
+    /* what came of it, once it is done: >= 0 or -errno; -ECANCELED by a cancel or by itself */
     int result;
     struct waiter *(*done)(struct uring_op *); /* in place of pending_done(); or NULL */
     /* the ring's, under its lock */

@@ -106,6 +106,11 @@ pid_t sys_waitpid(pid_t pid, int *status, int options)
     RESULT(IO_WAITPID, waitpid(pid, status, options));
 }
 
+int sys_seekable(int fd)
+{
+    return lseek(fd, 0, SEEK_CUR) < 0 ? -errno : 0;
+}
+
 void sys_close(int fd)
 {
     close(fd); /* EINTR: it is closed */

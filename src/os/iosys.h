@@ -37,5 +37,6 @@ ssize_t sys_sendfile(int out, int in, off_t *offset, size_t n); /* raises no SIG
 int sys_pidfd_open(pid_t pid);
 pid_t sys_waitpid(pid_t pid, int *status, int options);
 void sys_close(int fd);
+int sys_seekable(int fd); /* 0; -ESPIPE, -EBADF */
 
 #endif
