@@ -161,7 +161,8 @@ enum { MANY = 100 };
 static void reads_and_writes(int fd, int i)
 {
     unsigned char buf[3 * PAGE];
-    size_t at = (size_t)i * 2 * sizeof buf; /* its own region, and behind it one that is only read */
+    size_t at =
+        (size_t)i * 2 * sizeof buf; /* its own region, and behind it one that is only read */
     for (int round = 0; round < 2; round++) {
         fill(buf, sizeof buf, at + (size_t)round);
         CHECK_EQ(pirn_pwrite(fd, buf, sizeof buf, (off_t)at), sizeof buf);
@@ -303,7 +304,8 @@ TEST_ATTR(end_with_reads_under_way, .procs = "1,2,4,16", .timeout = 60)
     ends_with_reads_under_way();
 }
 
-TEST_ATTR(end_with_reads_under_way_uring, .procs = "1,4", .env = "PIRN_DEBUG=io=uring", .timeout = 60)
+TEST_ATTR(end_with_reads_under_way_uring, .procs = "1,4", .env = "PIRN_DEBUG=io=uring",
+          .timeout = 60)
 {
     ends_with_reads_under_way();
 }
@@ -356,8 +358,9 @@ FILE_TEST(dense_stacks)
     static int fd;
     fd = temp_file(0);
     write_file(fd, PAGE);
-    CHECK_EQ(pirn_spawn(&(pirn_attr){.stack_size = PIRN_STACK_DENSE_2K}, reads_on_a_small_stack, &fd),
-             0);
+    CHECK_EQ(
+        pirn_spawn(&(pirn_attr){.stack_size = PIRN_STACK_DENSE_2K}, reads_on_a_small_stack, &fd),
+        0);
     SLEEP_UNTIL(pirn_num_goroutines() == 1);
 }
 

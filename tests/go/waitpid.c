@@ -100,7 +100,8 @@ TEST_RUN_ATTR(a_context_ends_the_wait, PROCS)
     pirn_wg_wait(&wg);
     waits_in(ctx, pid, -ECANCELED);
     end_child(fd);
-    SLEEP_UNTIL(kill(pid, 0) == 0 && waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
+    SLEEP_UNTIL(kill(pid, 0) == 0
+                && waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
     waits_in(ctx, pid, pid); /* it has ended: that wins */
     pirn_ctx_release(ctx);
     ctx = pirn_ctx_with_timeout(pirn_ctx_background(), PIRN_MS);
