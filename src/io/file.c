@@ -246,6 +246,9 @@ void io_start(void)
     if (io_ring_first()) {
         uring_start();
     }
+    if (!PIRN_HAVE_LIBURING && sched.io_says) {
+        say("pirn: io_uring is not used (not in this build): files use threads\n");
+    }
 }
 
 void io_make_threads(void)
