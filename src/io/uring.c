@@ -386,7 +386,6 @@ static void *uring_main(void *arg)
         turn();
         io_uring_queue_exit(&ring.ring);
     }
-    close(ring.event);
     at_store(&ring.ended, 1, RELEASE);
     futex_wake(&ring.ended, 1);
     return NULL;
@@ -460,6 +459,7 @@ bool uring_stop(int64_t grace)
             pthread_detach(ring.thread);
         } else if (at_load(&ring.ended, RELAXED) == 1) {
             pthread_join(ring.thread, NULL);
+            close(ring.event); /* here: the kick is over */
         }
     }
     at_store(&ring.state, left ? FAILED : NONE, RELAXED);
