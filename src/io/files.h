@@ -7,9 +7,6 @@
 
 /* Whether the ring is to be used for everything that it can do: PIRN_IO_URING. */
 bool io_ring_first(void);
-/* Whether it is to be used at all. It is asked for, if it is not there yet. */
-bool io_ring_wanted(void);
-
 void resolve_stop(bool left_behind); /* resolve.c */
 
 #endif

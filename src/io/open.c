@@ -4,8 +4,9 @@
  *
  * Without a context an open is the plain call, announced as one that may block: mostly it does not. With
  * one it must be possible to give it up, though it waits for the other end of a FIFO or for a server: a
- * record on the heap, with the path, goes to the ring or to a helper, and the goroutine waits for it. Who
- * gives up leaves the record to whoever brings the result, who closes the descriptor.
+ * record on the heap, with the path, goes to a helper (with PIRN_IO_URING, to the ring), and the goroutine
+ * waits for it. Who gives up leaves the record to whoever brings the result, who closes the descriptor.
+ * (Measured, with the close: 2.1 us plain, 8 by a helper, 19 by the ring, which has worker threads for it.)
  *
  * A goroutine may be dropped, with the runtime, anywhere between the call that made a descriptor and
  * its return to the program. So every such descriptor is known in a list: struct held in the frames of
@@ -196,7 +197,7 @@ static int open_in_ctx(int dir, const char *path, int flags, mode_t mode, bool *
     }
     files.jobs = j;
     unlock(&files.lock);
-    if (!io_ring_wanted() || !uring_put(&j->op)) {
+    if (!io_ring_first() || !uring_put(&j->op)) {
         pool_put(&j->job);
     }
     int result = take_result(j, pending_wait(&j->op.pending, WAIT_OPEN), refused);
