@@ -61,7 +61,7 @@ static int all_calls(void *arg)
     CHECK_EQ(pirn_pwrite(fd, "x", 1, 0), 1);
     close(fd);
     pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background()), *old = pirn_ctx_use(ctx);
-    fd = pirn_open("/proc/self/status", O_RDONLY);
+    fd = pirn_open("/etc", O_RDONLY);
     CHECK_GE(fd, 0);
     close(fd);
     pirn_ctx_use(old);
@@ -85,7 +85,10 @@ static void without(unsigned nr, unsigned err, const char *says)
 {
     needs_filters();
     deny(nr, err);
-    CHECK_EQ(test_in_child(run_both, NULL), 0);
+    int status = test_in_child(run_both, NULL);
+    if (status)
+        printf("%s", test_said);
+    CHECK_EQ(status, 0);
     if (says && PIRN_HAVE_LIBURING)
         CHECK(strstr(test_said, says) != NULL);
     else if (says)
@@ -169,7 +172,7 @@ static void asks(const char *host)
 static void opens_in(pirn_ctx *ctx)
 {
     pirn_ctx *old = pirn_ctx_use(ctx);
-    int fd = pirn_open("/proc/self/status", O_RDONLY);
+    int fd = pirn_open("/etc", O_RDONLY);
     CHECK_GE(fd, 0);
     close(fd);
     pirn_ctx_use(old);
@@ -259,7 +262,7 @@ static int use_all(int err)
     close(fds[0]);
     close(fds[1]);
     close(fd);
-    fd = pirn_open("/proc/self/status", O_RDONLY);
+    fd = pirn_open("/etc", O_RDONLY);
     CHECK(fd >= 0 || fd == -err);
     failed += fd < 0;
     if (fd >= 0)
