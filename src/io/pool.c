@@ -40,9 +40,9 @@ static struct {
     struct pool_job *first, *last;
     uint32_t nqueued, nidle, nliving;
     struct helper *living, *dead;
-    bool stop;
-    at_u32 word; /* ++ for each job; futex */
-    at_u32 gone; /* ++ for each helper that ends; futex of the stop */
+    bool stop, refuses; /* refuses: one that is off the queue has not been told yet */
+    at_u32 word;        /* ++ for each job; futex */
+    at_u32 gone;        /* ++ for each helper that ends; futex of the stop */
 } pool = {.lock = LOCK_INIT(RANK_POOL)};
 
 static struct pool_job *take_locked(void)
@@ -80,7 +80,7 @@ int pool_idle(void)
 {
     int uring = uring_idle();
     lock(&pool.lock);
-    bool busy = pool.nqueued || pool.nidle < pool.nliving;
+    bool busy = pool.nqueued || pool.refuses || pool.nidle < pool.nliving;
     int n = busy || uring < 0 ? -1 : (int)pool.nidle + uring;
     unlock(&pool.lock);
     return n;
@@ -196,6 +196,7 @@ static void refuse_all(void)
     do {
         lock(&pool.lock);
         job = pool.nliving ? NULL : take_locked();
+        pool.refuses = job;
         unlock(&pool.lock);
         if (job) {
             job->kind->refused(job);

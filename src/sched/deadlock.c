@@ -64,9 +64,10 @@ void deadlock_check_locked(uint32_t mine)
         || timers_next() != PIRN_NEVER) {
         return;
     }
-    int threads = thread_count(); /* an error means: not known */
     int helpers = io_threads_idle();
+    int threads = thread_count(); /* an error means: not known */
     if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || helpers < 0
+        || helpers != io_threads_idle() /* one has come or gone meanwhile */
         || threads > threads_known(helpers)) {
         sched.deadlock_pending = true;
         sysmon_kick();

@@ -24,12 +24,14 @@ FILE_TEST(opens_files)
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(st.st_mode & 0750, 0640); /* whatever umask takes away of the rest */
     close(fd);
-    CHECK_EQ(unlink(path), 0);
-    int dir = pirn_open("/", O_RDONLY | O_DIRECTORY);
+    char *name = strrchr(path, '/');
+    *name = '\0';
+    int dir = pirn_open(path, O_RDONLY | O_DIRECTORY);
     CHECK_GE(dir, 0);
-    fd = pirn_openat(dir, "proc/self/status", O_RDONLY);
+    fd = pirn_openat(dir, name + 1, O_RDONLY);
     CHECK_GE(fd, 0);
     close(fd);
+    CHECK_EQ(unlinkat(dir, name + 1, 0), 0);
     CHECK_EQ(pirn_openat(fd, "x", O_RDONLY), -EBADF);
     close(dir);
 }
