@@ -241,27 +241,30 @@ static int open_file(int dir, const char *path, int flags, mode_t mode)
     return refused ? open_announced(dir, path, flags, mode) : fd;
 }
 
-/* The mode is there only if a file may be made. */
-#define OPEN(dir, path, flags)                                                                     \
-    do {                                                                                           \
-        mode_t mode = 0;                                                                           \
-        if ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE) {                                 \
-            va_list ap;                                                                            \
-            va_start(ap, flags);                                                                   \
-            mode = va_arg(ap, mode_t);                                                             \
-            va_end(ap);                                                                            \
-        }                                                                                          \
-        return open_file(dir, path, flags, mode);                                                  \
-    } while (0)
+/* Only then there is a mode among the arguments. */
+static bool may_make_a_file(int flags)
+{
+    return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
+}
 
 EXPORT int pirn_open(const char *path, int flags, ...)
 {
-    OPEN(AT_FDCWD, path, flags);
+    va_list ap;
+    va_start(ap, flags);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is above */
+    mode_t mode = may_make_a_file(flags) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return open_file(AT_FDCWD, path, flags, mode);
 }
 
 EXPORT int pirn_openat(int dir, const char *path, int flags, ...)
 {
-    OPEN(dir, path, flags);
+    va_list ap;
+    va_start(ap, flags);
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start is above */
+    mode_t mode = may_make_a_file(flags) ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return open_file(dir, path, flags, mode);
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------ */
