@@ -33,7 +33,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "http_file.h"
@@ -289,20 +288,6 @@ static int answer_echo(struct conn *c)
 
 /* -- Files ------------------------------------------------------------------------------------ */
 
-static ssize_t send_piece(struct conn *c, int fd, off_t *at, size_t n)
-{
-    for (;;) {
-        ssize_t sent = sendfile(c->fd, fd, at, n);
-        if (sent >= 0 || errno != EAGAIN) {
-            return sent < 0 ? -errno : sent;
-        }
-        int ready = pirn_fd_wait(c->fd, PIRN_OUT, c->write_by);
-        if (ready < 0) {
-            return ready;
-        }
-    }
-}
-
 static int send_file(struct conn *c, int fd, uint64_t from, uint64_t len)
 {
     off_t at = (off_t)from;
@@ -310,7 +295,7 @@ static int send_file(struct conn *c, int fd, uint64_t from, uint64_t len)
     while (!err && len > 0) {
         pirn_ns by = pirn_now() + opt.idle_time;
         set_deadlines(c, by, by);
-        ssize_t n = send_piece(c, fd, &at, len < SEND_PIECE ? (size_t)len : SEND_PIECE);
+        ssize_t n = pirn_sendfile(c->fd, fd, &at, len < SEND_PIECE ? (size_t)len : SEND_PIECE);
         err = n < 0 ? (int)n : n == 0 ? -EIO : 0; /* 0: the file has become shorter */
         len -= n > 0 ? (uint64_t)n : 0;
     }
@@ -600,6 +585,5 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    signal(SIGPIPE, SIG_IGN); /* which sendfile would raise */
     return pirn_run(run, NULL);
 }

@@ -60,6 +60,13 @@ enum pirn_flags {
     PIRN_F_NO_PREEMPT = 1 << 2, /* a goroutine that computes keeps its P */
 };
 
+/* How descriptors and files are waited for. io_uring needs a build with liburing, and may be forbidden. */
+enum pirn_io {
+    PIRN_IO_AUTO,  /* io_uring for what it does best, if it is there */
+    PIRN_IO_EPOLL, /* no io_uring */
+    PIRN_IO_URING, /* io_uring for all that it can do, if it is there */
+};
+
 /* Zero is the default of every field. */
 typedef struct pirn_config {
     int procs;          /* Ps; default: $PIRN_PROCS, else the CPUs this process may use */
@@ -70,6 +77,7 @@ typedef struct pirn_config {
     uint64_t flags;     /* enum pirn_flags */
     void (*on_fatal)(const char *message); /* called before the goroutine dump of a fatal end */
     int preempt_signal; /* default SIGURG; a handler of the program's for it is still called */
+    int io;             /* enum pirn_io */
 } pirn_config;
 
 /*
@@ -213,6 +221,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #include <pirn/ctx.h>
 #include <pirn/signal.h>
 #include <pirn/io.h>
+#include <pirn/file.h>
 /* clang-format on */
 
 #endif

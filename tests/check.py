@@ -224,7 +224,8 @@ class Check:
         source = ROOT / 'examples/01_hello.c'
         if not source.exists():
             source = ROOT / 'examples/demo.c'
-        static = [str(libdir / 'libpirn.a') if f == '-lpirn' else f for f in flags]
+        static = [str(libdir / 'libpirn.a') if f == '-lpirn' else f
+                  for f in self.flags_of('pirn', pkg, '--static') or []]
         shared = {'LD_LIBRARY_PATH': str(libdir)}
         ways = [('shared', flags, shared, []), ('static', static, {}, [])]
         if (libdir / 'pkgconfig/pirn-race.pc').exists():
@@ -237,9 +238,9 @@ class Check:
                 self.step(f'install: run {source.name}, {how}',
                           [*wrapper, 'timeout', '60', program], env)
 
-    def flags_of(self, package, env):
+    def flags_of(self, package, env, *options):
         """What pkg-config says, or None."""
-        p = subprocess.run(['pkg-config', '--cflags', '--libs', package], text=True,
+        p = subprocess.run(['pkg-config', '--cflags', '--libs', *options, package], text=True,
                            capture_output=True, env={**os.environ, **env})
         if p.returncode == 0:
             return shlex.split(p.stdout)

@@ -14,12 +14,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <unistd.h>
 
 #include "io/addr.h"
+#include "io/files.h"
 #include "io/io.h"
-#include "io/resolve_seam.h"
 #include "os/sysio.h"
 
 #define BACKLOG 4096
@@ -154,6 +155,30 @@ static int new_socket(int family, int type)
     return fd;
 }
 
+/* 0, with one address at least, or -errno. */
+static int look_up(const struct host_port *hp, struct net_kind kind, bool passive, int64_t deadline,
+                   struct addr_list *out)
+{
+    struct addrinfo hints = {.ai_family = kind.family,
+                             .ai_socktype = kind.type,
+                             .ai_flags = passive ? AI_PASSIVE : 0},
+                    *list;
+    int err = resolve_until(*hp->host ? hp->host : NULL, *hp->service ? hp->service : "0", &hints,
+                            deadline, &list);
+    out->n = 0;
+    for (struct addrinfo *a = list; a && out->n < ADDRS_MOST; a = a->ai_next) {
+        struct net_addr *to = &out->addr[out->n];
+        if (a->ai_addrlen <= sizeof to->in6) {
+            memset(to, 0, sizeof *to);
+            memcpy(&to->any, a->ai_addr, a->ai_addrlen);
+            to->len = a->ai_addrlen;
+            out->n++;
+        }
+    }
+    pirn_resolve_free(list);
+    return err ? err : out->n ? 0 : -ENOENT;
+}
+
 static int find_addrs(const char *text, struct net_kind kind, bool any, pirn_ns deadline,
                       struct addr_list *out)
 {
@@ -161,7 +186,7 @@ static int find_addrs(const char *text, struct net_kind kind, bool any, pirn_ns 
     int r = addr_split(text, &hp);
     r = r ? r : addr_numeric(&hp, kind, any, out);
     if (r == 0) {
-        r = resolve_addrs(hp.host, hp.service, kind, any, deadline, out);
+        r = look_up(&hp, kind, any, deadline, out);
     }
     return r < 0 ? r : 0;
 }

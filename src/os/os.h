@@ -46,6 +46,10 @@ enum lock_rank {
     RANK_STACK,   /* the stack allocator of one class */
     RANK_G,       /* slabs and free Gs */
     RANK_LOCAL,   /* keys of goroutine-local values */
+    RANK_RESOLVE, /* name lookups under way */
+    RANK_FILES,   /* descriptors of calls under way */
+    RANK_POOL,    /* jobs of the helper threads */
+    RANK_URING,   /* operations for io_uring */
     RANK_POLLER,  /* making pollers */
     RANK_PROC,    /* asking /proc about threads */
     RANK_COUNT

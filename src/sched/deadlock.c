@@ -23,6 +23,9 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_GROUP] = "group wait",
     [WAIT_GROUP_ROOM] = "group go (limit)",
     [WAIT_TIMER] = "timer stop",
+    [WAIT_FILE] = "file",
+    [WAIT_OPEN] = "open",
+    [WAIT_RESOLVE] = "name lookup",
     [WAIT_SELECT] = "select",
     [WAIT_SELECT_NONE] = "select (no cases)",
     [WAIT_MUTEX] = "mutex lock",
@@ -48,10 +51,11 @@ static bool all_asleep_locked(void)
            && at_load(&sched.npidle, RELAXED) == at_load(&sched.nprocs, RELAXED);
 }
 
-/* Ms, the factory, sysmon, those who wait in pirn, and the threads of a sanitizer. */
-static int threads_known(void)
+/* Ms, the factory, sysmon, helpers that nobody waits for, those who wait in pirn, and the threads of a
+ * sanitizer. */
+static int threads_known(int helpers)
 {
-    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS;
+    return (int)(sched.nm + at_load(&sched.nforeign_parked, RELAXED)) + 2 + TOOL_THREADS + helpers;
 }
 
 /* Does not return if there is a deadlock. mine: how many of the foreign calls under way are the caller's own. */
@@ -63,8 +67,11 @@ void deadlock_check_locked(uint32_t mine)
         || timers_next() != PIRN_NEVER || netpoll_wanted() || signals_watched()) {
         return;
     }
+    int helpers = io_threads_idle();
     int threads = thread_count(); /* an error means: not known */
-    if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || threads > threads_known()) {
+    if (at_load(&sched.nforeign, RELAXED) > mine || threads < 0 || helpers < 0
+        || helpers != io_threads_idle() /* one has come or gone meanwhile */
+        || threads > threads_known(helpers)) {
         sched.deadlock_pending = true;
         sysmon_kick();
         return;

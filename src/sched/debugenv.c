@@ -3,6 +3,7 @@
  * What the environment may ask for: PIRN_PROCS=n and PIRN_DEBUG=name=value,... Ignored in a
  * set-uid program; a word that means nothing is reported, not fatal.
  *
+ *   io=1|epoll|uring                   says how files are read; not by io_uring; by it where it can be
  *   guard=auto|madvise|mprotect|none   how stacks are guarded
  *   idle=MS                            a thread that has slept so long ends (10000)
  *   preempt=off                        a goroutine that computes keeps its P
@@ -74,15 +75,21 @@ static bool set_preempt(struct debug_env *env, const char *value)
     return env->no_preempt || !strcmp(value, "on");
 }
 
+static bool set_io(struct debug_env *env, const char *value)
+{
+    env->io_says |= !strcmp(value, "1");
+    env->io = !strcmp(value, "epoll")   ? PIRN_IO_EPOLL
+              : !strcmp(value, "uring") ? PIRN_IO_URING
+                                        : env->io;
+    return is_bool(value) || !strcmp(value, "epoll") || !strcmp(value, "uring");
+}
+
 static const struct {
     const char *name;
     bool (*set)(struct debug_env *, const char *);
 } options[] = {
-    {"guard", set_guard},
-    {"idle", set_idle},
-    {"locks", set_locks},
-    {"move", set_move},
-    {"preempt", set_preempt},
+    {"guard", set_guard}, {"idle", set_idle}, {"io", set_io},
+    {"locks", set_locks}, {"move", set_move}, {"preempt", set_preempt},
 };
 
 static bool set_option(struct debug_env *env, char *word)

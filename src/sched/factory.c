@@ -17,6 +17,7 @@ static struct {
     at_u32 word; /* ++ for each request; futex */
     at_u32 stop;
     at_u32 procs;     /* wanted number of Ps, or 0 */
+    at_u32 io;        /* threads of io/ are wanted */
     at_u32 said;      /* that threads can't be made */
     int64_t spare_at; /* when the last was asked for; under sched.lock */
 } factory;
@@ -84,6 +85,12 @@ void factory_join_locked(struct m *mp)
 {
     mp->idle_next = sched.mdead;
     sched.mdead = mp;
+    kick();
+}
+
+void factory_want_io(void)
+{
+    at_store(&factory.io, 1, RELAXED);
     kick();
 }
 
@@ -208,6 +215,9 @@ static void *factory_main(void *arg)
         if (procs) {
             p_resize((int)procs, NULL, true);
         }
+        if (at_xchg(&factory.io, 0, RELAXED)) {
+            io_make_threads();
+        }
         make_spare();
         join_dead();
         if (!serve_one()) {
@@ -220,6 +230,7 @@ int factory_start(void)
 {
     at_store(&factory.stop, 0, RELAXED);
     at_store(&factory.procs, 0, RELAXED);
+    at_store(&factory.io, 0, RELAXED);
     at_store(&factory.said, 0, RELAXED);
     return thread_create(&factory.thread, "pirn-factory", factory_main, NULL, true);
 }

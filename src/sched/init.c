@@ -38,7 +38,8 @@ static int check_config(pirn_config *c)
     if (c->procs < 0 || c->procs > PROCS_MAX || c->max_threads < 0 || c->time_slice < 0
         || c->stop_grace < 0
         || (c->flags & ~(uint64_t)(PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_NO_PREEMPT))
-        || c->preempt_signal < 0 || c->preempt_signal > 64) {
+        || c->preempt_signal < 0 || c->preempt_signal > 64 || c->io < PIRN_IO_AUTO
+        || c->io > PIRN_IO_URING) {
         return -EINVAL;
     }
     c->max_threads = c->max_threads ? c->max_threads : 10000;
@@ -64,6 +65,8 @@ static void call_on_fatal(const char *message)
 static void reset(const pirn_config *config, const struct debug_env *env)
 {
     sched.config = *config;
+    sched.config.io = config->io ? config->io : env->io;
+    sched.io_says = env->io_says;
     sched.era++;
     sched.class = stack_class(config->stack_size);
     sched.move = env->move;
@@ -109,6 +112,7 @@ static int start_threads(int procs)
     if (err) {
         return err;
     }
+    io_start();
     sigstack_start();
     quit_start();
     err = sysmon_start();
@@ -152,6 +156,7 @@ static int start_locked(const pirn_config *given)
     stack_init(env.guard);
     err = start_threads(procs ? procs : cpu_count());
     if (err) {
+        io_stop(PIRN_NEVER, false);
         p_fini(false);
         g_fini(false);
         stack_fini(false);
@@ -197,6 +202,7 @@ static void stop_locked(void)
     factory_stop();
     sysmon_stop(); /* it looks at Ms */
     m_fini(sched.config.stop_grace, &left_behind);
+    left_behind = io_stop(sched.config.stop_grace, left_behind); /* kernel and helpers let go */
     signals_stop(); /* it knows of preempt.c's handler */
     preempt_stop();
     quit_stop(); /* after the signals that contexts and channels had taken */

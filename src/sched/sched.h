@@ -72,6 +72,9 @@ enum wait_reason {
     WAIT_WRITE,
     WAIT_READ_UNTIL, /* selects */
     WAIT_WRITE_UNTIL,
+    WAIT_FILE,
+    WAIT_OPEN,
+    WAIT_RESOLVE,
     WAIT_PARK,
     WAIT_REASONS
 };
@@ -379,6 +382,7 @@ struct sched {
     bool preempt;                    /* goroutines are preempted */
     int64_t thread_idle_most;        /* ns that a thread sleeps before it ends */
     int preempt_signal;
+    bool io_says;       /* PIRN_DEBUG=io=1 */
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
     at_u32 main_exited; /* goroutine 1 called pirn_exit */
 };
@@ -652,6 +656,7 @@ int factory_start(void);
 void factory_stop(void);
 void factory_want_locked(struct p *pp, struct g *gp, bool spinning);
 void factory_want_procs(int n);
+void factory_want_io(void);
 void factory_want_spare_locked(void);
 void factory_join_locked(struct m *mp);
 struct p *factory_take_back_locked(void);
@@ -760,6 +765,10 @@ void signals_deliver_g0(void);
 bool signals_watched(void);
 void signals_start(void);
 void signals_stop(void);
+void io_start(void); /* io/file.c */
+void io_make_threads(void);
+bool io_stop(int64_t grace, bool left_behind);
+int io_threads_idle(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
@@ -771,7 +780,9 @@ struct debug_env {
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
     int64_t thread_idle_most; /* ns, or 0 */
-    int procs;                /* PIRN_PROCS, or 0 */
+    bool io_says;
+    int io;    /* enum pirn_io, in place of the default */
+    int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);
 

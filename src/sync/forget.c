@@ -20,6 +20,9 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_SLEEP_CTX:
     case WAIT_READ_UNTIL:
     case WAIT_WRITE_UNTIL:
+    case WAIT_FILE:
+    case WAIT_OPEN:
+    case WAIT_RESOLVE:
     case WAIT_SELECT: select_forget(w); break;
     case WAIT_GROUP:
         group_forget(w);

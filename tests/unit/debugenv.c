@@ -31,6 +31,8 @@ static void read_in_child(void *arg)
     CHECK_EQ(env.guard, r->want.guard);
     CHECK_EQ(env.move, r->want.move);
     CHECK_EQ(env.thread_idle_most, r->want.thread_idle_most);
+    CHECK_EQ(env.io, r->want.io);
+    CHECK_EQ(env.io_says, r->want.io_says);
 }
 
 static void check_readings(const struct reading *r, size_t n)
@@ -56,6 +58,10 @@ TEST(good_words)
         {.debug = "move=1", .want = {.move = true}},
         {.debug = "move=0"},
         {.debug = "idle=600", .want = {.thread_idle_most = 600 * PIRN_MS}},
+        {.debug = "io=1", .want = {.io_says = true}},
+        {.debug = "io=0"},
+        {.debug = "io=epoll", .want = {.io = PIRN_IO_EPOLL}},
+        {.debug = "io=uring,io=1", .want = {.io = PIRN_IO_URING, .io_says = true}},
         {.procs = "7",
          .debug = "move=1,guard=none",
          .want = {.guard = GUARD_NONE, .move = true, .procs = 7}},

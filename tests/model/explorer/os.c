@@ -138,6 +138,29 @@ STUB bool netpoll_look(struct m *mp)
     return false;
 }
 
+STUB void io_start(void);
+STUB void io_start(void)
+{
+}
+
+STUB void io_make_threads(void);
+STUB void io_make_threads(void)
+{
+}
+
+STUB bool io_stop(int64_t grace, bool left_behind);
+STUB bool io_stop(int64_t grace, bool left_behind)
+{
+    (void)grace;
+    return left_behind;
+}
+
+STUB int io_threads_idle(void);
+STUB int io_threads_idle(void)
+{
+    return 0;
+}
+
 STUB void *thread_altstack_begin(void)
 {
     return NULL;

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Helper threads: for a call that blocks its thread, and whose caller may give up before it is over. (Who
+ * waits to the end in any case needs no helper: its own thread does it, without a P.)
+ *
+ * A queue of jobs. There are as many helpers as are busy at a time, up to a bound; the factory makes one
+ * when there are more jobs in the queue than helpers without work. A helper that has had nothing to do
+ * for some seconds ends. If no thread can be made and there is none, the jobs in the queue are refused:
+ * their owners do them on their own threads.
+ *
+ * Invariants, under pool.lock (RANK_POOL)
+ * 1. nidle helpers sleep or are about to look at the queue; so a job for each of them will be taken.
+ * 2. A helper is in the list of those that live, or in that of those to be joined.
+ *
+ * The end of the runtime: jobs that have not begun are dropped. Helpers have the grace time to finish;
+ * one that does not is taken off the lists and left behind, with its job, which must then look after
+ * itself.
+ *
+ * Signals are blocked in helpers: handlers of the program's don't run there.
+ */
+#include "io/pool.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+#include "io/uring.h"
+
+#define HELPERS_MOST (PIRN_SMALL ? 4u : 64u)
+#define IDLE_MOST ((PIRN_SMALL ? 20 * PIRN_MS : 5 * PIRN_SEC))
+
+struct helper {
+    struct helper *next, *prev;
+    pthread_t thread;
+    bool abandoned; /* under the lock */
+};
+
+static struct {
+    struct lock lock;
+    /* under the lock */
+    struct pool_job *first, *last;
+    uint32_t nqueued, nidle, nliving;
+    struct helper *living, *dead;
+    bool stop, refuses; /* refuses: one that is off the queue has not been told yet */
+    at_u32 word;        /* ++ for each job; futex */
+    at_u32 gone;        /* ++ for each helper that ends; futex of the stop */
+} pool = {.lock = LOCK_INIT(RANK_POOL)};
+
+static struct pool_job *take_locked(void)
+{
+    struct pool_job *job = pool.first;
+    if (job) {
+        pool.first = job->next;
+        pool.last = pool.first ? pool.last : NULL;
+        pool.nqueued--;
+    }
+    return job;
+}
+
+void pool_put(struct pool_job *job)
+{
+    lock(&pool.lock);
+    job->next = NULL;
+    *(pool.last ? &pool.last->next : &pool.first) = job;
+    pool.last = job;
+    pool.nqueued++;
+    bool wake = pool.nidle > 0;
+    bool more = pool.nqueued > pool.nidle && pool.nliving < HELPERS_MOST;
+    at_add(&pool.word, 1, RELAXED);
+    unlock(&pool.lock);
+    if (wake) {
+        futex_wake(&pool.word, 1);
+    }
+    if (more) {
+        factory_want_io();
+    }
+}
+
+/* With the ring's, since those who ask want to know of all. */
+int pool_idle(void)
+{
+    int uring = uring_idle();
+    lock(&pool.lock);
+    bool busy = pool.nqueued || pool.refuses || pool.nidle < pool.nliving;
+    int n = busy || uring < 0 ? -1 : (int)pool.nidle + uring;
+    unlock(&pool.lock);
+    return n;
+}
+
+/* --- a helper ---------------------------------------------------------------------------------------- */
+
+/* Under the lock, before and after. False: there was nothing to do for long. */
+static bool sleep_locked(struct helper *h)
+{
+    uint32_t seen = at_load(&pool.word, RELAXED);
+    pool.nidle++;
+    unlock(&pool.lock);
+    bool woken = futex_wait(&pool.word, seen, now_ns() + IDLE_MOST);
+    lock(&pool.lock);
+    pool.nidle -= !h->abandoned;
+    return woken;
+}
+
+/* Under the lock, before and after. False: it was left behind. */
+static bool run_locked(struct helper *h, struct pool_job *job)
+{
+    unlock(&pool.lock);
+    job->kind->run(job);
+    lock(&pool.lock);
+    return !h->abandoned;
+}
+
+static void unlink_locked(struct helper *h)
+{
+    *(h->prev ? &h->prev->next : &pool.living) = h->next;
+    if (h->next) {
+        h->next->prev = h->prev;
+    }
+    pool.nliving--;
+}
+
+static void *helper_main(void *arg)
+{
+    struct helper *h = arg;
+    struct pool_job *job;
+    lock(&pool.lock);
+    for (bool woken = true; !pool.stop && !h->abandoned;) {
+        if ((job = take_locked())) {
+            if (!run_locked(h, job)) {
+                break;
+            }
+            woken = true;
+        } else if (!woken) {
+            break;
+        } else {
+            woken = sleep_locked(h);
+        }
+    }
+    bool abandoned = h->abandoned;
+    if (!abandoned) {
+        unlink_locked(h);
+        h->next = pool.dead;
+        pool.dead = h;
+        at_add(&pool.gone, 1, RELAXED);
+        futex_wake(&pool.gone, 1);
+    }
+    unlock(&pool.lock);
+    if (abandoned) {
+        free(h);
+    }
+    return NULL;
+}
+
+/* --- life: by the factory, or by the stop when that has ended ------------------------------------------ */
+
+static void join_dead(void)
+{
+    lock(&pool.lock);
+    struct helper *h = pool.dead;
+    pool.dead = NULL;
+    unlock(&pool.lock);
+    for (struct helper *next; h; h = next) {
+        next = h->next;
+        pthread_join(h->thread, NULL);
+        free(h);
+    }
+}
+
+static int make_one(void)
+{
+    struct helper *h = calloc(1, sizeof *h);
+    if (!h) {
+        return -ENOMEM;
+    }
+    lock(&pool.lock);
+    h->next = pool.living;
+    if (h->next) {
+        h->next->prev = h;
+    }
+    pool.living = h;
+    pool.nliving++;
+    unlock(&pool.lock); /* who has malloc's lock may be waiting for who waits for this one */
+    int err = thread_create(&h->thread, "pirn-helper", helper_main, h, true);
+    if (err) {
+        lock(&pool.lock);
+        unlink_locked(h);
+        unlock(&pool.lock);
+        free(h);
+    }
+    return err;
+}
+
+/* There is nobody who would take them. */
+static void refuse_all(void)
+{
+    struct pool_job *job;
+    do {
+        lock(&pool.lock);
+        job = pool.nliving ? NULL : take_locked();
+        pool.refuses = job;
+        unlock(&pool.lock);
+        if (job) {
+            job->kind->refused(job);
+        }
+    } while (job);
+}
+
+void pool_make(void)
+{
+    int err = 0;
+    for (bool more = true; more && !err;) {
+        join_dead();
+        lock(&pool.lock);
+        more = pool.nqueued > pool.nidle && pool.nliving < HELPERS_MOST;
+        unlock(&pool.lock);
+        err = more ? make_one() : 0;
+    }
+    if (err) {
+        refuse_all();
+    }
+}
+
+/* True: some did not end in time. */
+static bool wait_for_end(int64_t grace)
+{
+    int64_t now = now_ns(), until = grace > INT64_MAX - now ? INT64_MAX : now + grace;
+    for (;;) {
+        lock(&pool.lock);
+        uint32_t gone = at_load(&pool.gone, RELAXED);
+        bool over = !pool.living;
+        unlock(&pool.lock);
+        if (over || !futex_wait(&pool.gone, gone, until)) {
+            return !over;
+        }
+    }
+}
+
+static uint32_t abandon_all(void)
+{
+    uint32_t n = 0;
+    lock(&pool.lock);
+    for (struct helper *h = pool.living; h; h = h->next, n++) {
+        h->abandoned = true;
+        pthread_detach(h->thread);
+    }
+    pool.living = NULL;
+    pool.nliving = pool.nidle = 0;
+    unlock(&pool.lock);
+    return n;
+}
+
+bool pool_stop(int64_t grace)
+{
+    struct pool_job *job;
+    lock(&pool.lock);
+    pool.stop = true;
+    at_add(&pool.word, 1, RELAXED);
+    unlock(&pool.lock);
+    futex_wake(&pool.word, INT_MAX);
+    uint32_t left = wait_for_end(grace) ? abandon_all() : 0;
+    if (left) {
+        say("pirn: %u helper threads are still busy after the runtime has ended, and left behind\n",
+            left);
+    }
+    join_dead();
+    lock(&pool.lock);
+    while ((job = take_locked())) {
+        unlock(&pool.lock);
+        job->kind->dropped(job);
+        lock(&pool.lock);
+    }
+    pool.stop = false;
+    unlock(&pool.lock);
+    return left;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Helper threads, for calls that block and can't be waited for otherwise; pool.c has the design. */
+#ifndef PIRN_IO_POOL_H
+#define PIRN_IO_POOL_H
+
+#include "sched/park.h"
+
+struct pool_job;
+struct pool_kind {
+    void (*run)(struct pool_job *); /* by a helper, with no lock; the job may be gone after it */
+    void (*refused)(
+        struct pool_job *); /* by the factory: there is no thread for it, do it yourself */
+    void (*dropped)(struct pool_job *); /* the runtime ends, and it has not begun */
+};
+
+/* What a helper is to do: part of something larger, which stays until one of these was called. */
+struct pool_job {
+    struct pool_job *next;
+    const struct pool_kind *kind;
+};
+
+void pool_put(struct pool_job *job); /* in the runtime */
+void pool_make(void);                /* by the factory */
+bool pool_stop(int64_t grace);       /* true: some helper is still busy, and left behind */
+int pool_idle(void);                 /* threads that wait for work; -1: they have some */
+
+#endif

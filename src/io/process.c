@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Waiting for a child. A pidfd is readable when its process has ended; so it is waited for like any
+ * other descriptor, and then asked for without waiting. Where there are no pidfds, or none is to be had,
+ * the thread waits, without a P.
+ *
+ * While nobody has waited for the child its number is its own, so pidfd_open can't mean another. If
+ * somebody else waits for it in between, the next look says so: -ECHILD.
+ */
+#include <sys/wait.h>
+
+#include "io/held.h"
+#include "os/iosys.h"
+#include "os/sysio.h"
+
+struct wait_call {
+    pid_t pid;
+    int status;
+    pid_t result;
+};
+
+/* 0: with WNOHANG, it has not ended. */
+static pid_t wait_here(struct wait_call *c, int options)
+{
+    pid_t r;
+    do {
+        r = sys_waitpid(c->pid, &c->status, options);
+    } while (r == -EINTR);
+    return r;
+}
+
+static void *wait_handed_off(void *arg)
+{
+    struct wait_call *c = arg;
+    c->result = wait_here(c, 0);
+    return NULL;
+}
+
+static pid_t wait_on_thread(struct wait_call *c)
+{
+    pirn_blocking(wait_handed_off, c);
+    return c->result;
+}
+
+/* What is complete wins over a context that has ended. */
+static pid_t wait_for_fd(struct wait_call *c, int fd)
+{
+    for (;;) {
+        int err = pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER);
+        pid_t r = wait_here(c, WNOHANG);
+        if (r || err == -ECANCELED || err == -ETIMEDOUT) {
+            return r ? r : err;
+        }
+        if (err < 0) {
+            return wait_on_thread(c);
+        }
+    }
+}
+
+static pid_t wait_goroutine(struct wait_call *c)
+{
+    struct held h;
+    pid_t r = wait_here(c, WNOHANG);
+    if (r || c->pid <= 0) {
+        return r ? r : wait_on_thread(c);
+    }
+    held_begin(&h);
+    int fd = sys_pidfd_open(c->pid);
+    held_set(&h, fd);
+    if (fd < 0) {
+        r = wait_on_thread(c);
+    } else {
+        r = wait_for_fd(c, fd);
+        at_store(&h.fd, HELD_NONE, RELAXED);
+        sys_close(fd);
+    }
+    held_end(&h);
+    return r;
+}
+
+EXPORT pid_t pirn_wait_pid(pid_t pid, int *status)
+{
+    struct wait_call c = {.pid = pid};
+    pid_t r = stop_point() ? wait_goroutine(&c) : wait_here(&c, 0);
+    if (status && r > 0) {
+        *status = c.status;
+    }
+    return r;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* System calls on files and processes; iosys.h has the contract. */
+#include "os/iosys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+at_u32 io_fail_after, io_fail_errno, io_fail_only;
+
+int io_refused(enum io_call which)
+{
+    uint32_t n = at_load(&io_fail_after, RELAXED);
+    uint32_t only = n ? at_load(&io_fail_only, RELAXED) : IO_ANY;
+    while (unlikely(n) && (only == IO_ANY || only == which)) {
+        if (at_cas(&io_fail_after, &n, n - 1, RELAXED, RELAXED)) {
+            return n == 1 ? (int)at_load(&io_fail_errno, RELAXED) : 0;
+        }
+    }
+    return 0;
+}
+
+/* Not inlined into what may change threads: errno is read and forgotten here. */
+#define RESULT(which, call)                                                                        \
+    do {                                                                                           \
+        int refused = io_refused(which);                                                           \
+        if (unlikely(refused)) {                                                                   \
+            return -refused;                                                                       \
+        }                                                                                          \
+        __typeof__(call) r = (call);                                                               \
+        return r < 0 ? -errno : r;                                                                 \
+    } while (0)
+
+ssize_t sys_pread_nowait(int fd, void *buf, size_t n, off_t offset)
+{
+    struct iovec v = {.iov_base = buf, .iov_len = n};
+    RESULT(IO_PREAD_NOWAIT, preadv2(fd, &v, 1, offset, RWF_NOWAIT));
+}
+
+ssize_t sys_pread(int fd, void *buf, size_t n, off_t offset)
+{
+    RESULT(IO_PREAD, pread(fd, buf, n, offset));
+}
+
+ssize_t sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
+{
+    RESULT(IO_PWRITE, pwrite(fd, buf, n, offset));
+}
+
+int sys_fsync(int fd, bool data_only)
+{
+    RESULT(IO_FSYNC, data_only ? fdatasync(fd) : fsync(fd));
+}
+
+int sys_openat(int dir, const char *path, int flags, mode_t mode)
+{
+    RESULT(IO_OPEN, openat(dir, path, flags, mode));
+}
+
+/*
+ * sendfile has no MSG_NOSIGNAL. The signal of a peer that is gone comes to this thread, while it is
+ * blocked here, and is taken away, unless it was pending before.
+ */
+static ssize_t sendfile_quiet(int out, int in, off_t *offset, size_t n)
+{
+    sigset_t pipe_set, old, pending;
+    const struct timespec now = {0};
+    sigemptyset(&pipe_set);
+    sigaddset(&pipe_set, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe_set, &old);
+    sigemptyset(&pending);
+    if (sigismember(&old, SIGPIPE)) {
+        sigpending(&pending);
+    }
+    ssize_t r = sendfile(out, in, offset, n);
+    int err = errno;
+    if (r < 0 && err == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR) {
+        }
+    }
+    if (!sigismember(&old, SIGPIPE)) {
+        pthread_sigmask(SIG_SETMASK, &old, NULL);
+    }
+    errno = err;
+    return r;
+}
+
+ssize_t sys_sendfile(int out, int in, off_t *offset, size_t n)
+{
+    RESULT(IO_SENDFILE, sendfile_quiet(out, in, offset, n));
+}
+
+int sys_pidfd_open(pid_t pid)
+{
+    RESULT(IO_PIDFD_OPEN, (int)syscall(SYS_pidfd_open, pid, 0));
+}
+
+pid_t sys_waitpid(pid_t pid, int *status, int options)
+{
+    RESULT(IO_WAITPID, waitpid(pid, status, options));
+}
+
+int sys_seekable(int fd)
+{
+    return lseek(fd, 0, SEEK_CUR) < 0 ? -errno : 0;
+}

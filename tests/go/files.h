@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* Files to read and write, and how many descriptors the process has. */
+#ifndef TESTS_GO_FILES_H
+#define TESTS_GO_FILES_H
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "go/busy.h"
+
+/* A test with every way to read: as it comes, by the ring alone, without it. */
+#define FILE_TEST(name, ...)                                                                       \
+    static void name##_all(void);                                                                  \
+    TEST_RUN_ATTR(name, .procs = "1,2,4,16", ##__VA_ARGS__)                                        \
+    {                                                                                              \
+        name##_all();                                                                              \
+    }                                                                                              \
+    TEST_RUN_ATTR(name##_uring, .procs = "1,4", .env = "PIRN_DEBUG=io=uring", ##__VA_ARGS__)       \
+    {                                                                                              \
+        name##_all();                                                                              \
+    }                                                                                              \
+    TEST_RUN_ATTR(name##_threads, .procs = "1,4", .env = "PIRN_DEBUG=io=epoll", ##__VA_ARGS__)     \
+    {                                                                                              \
+        name##_all();                                                                              \
+    }                                                                                              \
+    static void name##_all(void)
+
+/* A name that nobody else has; on a disk, if there is one. */
+static inline const char *temp_path(char path[64])
+{
+    strcpy(path, access("/var/tmp", W_OK) ? "/tmp/pirn.XXXXXX" : "/var/tmp/pirn.XXXXXX");
+    int fd = mkostemp(path, O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    close(fd);
+    return path;
+}
+
+/* An empty file without a name. */
+static inline int temp_file(int flags)
+{
+    char path[64];
+    int fd = open(temp_path(path), O_RDWR | O_CLOEXEC | flags);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
+    return fd;
+}
+
+static inline unsigned char byte_at(size_t i)
+{
+    return (unsigned char)(i * 7 + i / 4096 * 13 + 1);
+}
+
+static inline void fill(unsigned char *buf, size_t n, size_t from)
+{
+    for (size_t i = 0; i < n; i++)
+        buf[i] = byte_at(from + i);
+}
+
+static inline void check_bytes(const unsigned char *buf, size_t n, size_t from)
+{
+    for (size_t i = 0; i < n; i++)
+        if (buf[i] != byte_at(from + i))
+            CHECK_EQ(buf[i], byte_at(from + i));
+}
+
+static inline void write_file(int fd, size_t size)
+{
+    unsigned char *buf = malloc(size);
+    CHECK(buf != NULL);
+    fill(buf, size, 0);
+    CHECK_EQ(pwrite(fd, buf, size, 0), size);
+    free(buf);
+}
+
+/* What is on the disk leaves the page cache (if the file system is one that has a disk). */
+static inline void drop_cache(int fd)
+{
+    CHECK_EQ(fdatasync(fd), 0);
+    CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+}
+
+/* But for those in /proc and /sys: sysmon opens and closes them at any time. */
+static inline int count_fds(void)
+{
+    int n = 0;
+    char to[8];
+    DIR *dir = opendir("/proc/self/fd");
+    CHECK(dir != NULL);
+    for (struct dirent *e; (e = readdir(dir));) {
+        ssize_t len = readlinkat(dirfd(dir), e->d_name, to, sizeof to);
+        n += len > 0 && !(len >= 6 && !memcmp(to, "/proc/", 6))
+             && !(len >= 5 && !memcmp(to, "/sys/", 5));
+    }
+    closedir(dir);
+    return n;
+}
+
+#endif

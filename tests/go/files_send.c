@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* pirn_sendfile. */
+#include "go/files.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+enum { SIZE = 700 * 1000 + 7 };
+
+static void pair(int fds[2], int flags)
+{
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0, fds), 0);
+}
+
+static void *read_all(void *arg)
+{
+    int fd = *(int *)arg;
+    static unsigned char buf[5000];
+    size_t at = 0;
+    for (ssize_t n; (n = read(fd, buf, sizeof buf)) > 0; at += (size_t)n)
+        check_bytes(buf, (size_t)n, at);
+    CHECK_EQ(at, SIZE);
+    return NULL;
+}
+
+static void reads_all(int *fd)
+{
+    pirn_blocking(read_all, fd);
+}
+
+static void send_all(int flags, bool own_offset, bool cold)
+{
+    pirn_wg wg = {0};
+    int fds[2], fd = temp_file(0);
+    off_t at = 0;
+    pair(fds, 0);
+    if (flags)
+        CHECK_EQ(fcntl(fds[0], F_SETFL, flags), 0);
+    write_file(fd, SIZE);
+    if (cold)
+        drop_cache(fd);
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+    pirn_wg_go(&wg, reads_all, &fds[1]);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, own_offset ? &at : NULL, 2 * SIZE), SIZE);
+    CHECK_EQ(own_offset ? at : lseek(fd, 0, SEEK_CUR), SIZE);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, own_offset ? &at : NULL, 100), 0);
+    CHECK_EQ(fcntl(fds[0], F_GETFL) & O_NONBLOCK, flags);
+    close(fds[0]);
+    pirn_wg_wait(&wg);
+    close(fds[1]);
+    close(fd);
+}
+
+TEST_RUN_ATTR(sends_a_file, PROCS)
+{
+    for (int i = 0; i < 8; i++)
+        send_all(i & 1 ? O_NONBLOCK : 0, i & 2, i & 4);
+}
+
+TEST_RUN_ATTR(errors, PROCS)
+{
+    off_t at = 0;
+    int fds[2], fd = temp_file(0);
+    pair(fds, SOCK_NONBLOCK);
+    write_file(fd, 1000);
+    CHECK_EQ(pirn_sendfile(-1, fd, &at, 10), -EBADF);
+    CHECK_EQ(pirn_sendfile(fds[0], -1, &at, 10), -EBADF);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 0), 0);
+    at = -1;
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 10), -EINVAL);
+    close(fds[0]);
+    close(fds[1]);
+    close(fd);
+}
+
+static atomic_int sigpipes;
+
+static void count_sigpipe(int sig)
+{
+    (void)sig;
+    atomic_fetch_add(&sigpipes, 1);
+}
+
+/* The default action would kill the process. */
+TEST_RUN_ATTR(no_signal_for_a_gone_peer, PROCS)
+{
+    off_t at = 0;
+    int fds[2], fd = temp_file(0);
+    write_file(fd, 1000);
+    for (int i = 0; i < 4; i++) {
+        if (i == 2)
+            signal(SIGPIPE, count_sigpipe);
+        pair(fds, i % 2 ? SOCK_NONBLOCK : 0);
+        close(fds[1]);
+        CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 10), -EPIPE);
+        close(fds[0]);
+    }
+    CHECK_EQ(atomic_load(&sigpipes), 0);
+    raise(SIGPIPE); /* the mask is as it was */
+    CHECK_EQ(atomic_load(&sigpipes), 1);
+    signal(SIGPIPE, SIG_DFL);
+    close(fd);
+}
+
+static void cancels(pirn_ctx *ctx, int fd)
+{
+    int n = 0;
+    SLEEP_UNTIL(ioctl(fd, FIONREAD, &n) == 0 && n > 0);
+    pirn_ctx_cancel(ctx, 0);
+}
+
+/* Nobody reads: what fits is sent, and then the context ends the wait. */
+TEST_RUN_ATTR(a_context_ends_the_wait, PROCS)
+{
+    off_t at = 0;
+    int fds[2], fd = temp_file(0);
+    pirn_wg wg = {0};
+    write_file(fd, SIZE);
+    pair(fds, SOCK_NONBLOCK);
+    pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+    pirn_wg_go(&wg, cancels, ctx, fds[1]);
+    pirn_ctx *old = pirn_ctx_use(ctx);
+    ssize_t n = pirn_sendfile(fds[0], fd, &at, SIZE);
+    CHECK_GT(n, 0);
+    CHECK_LT(n, SIZE);
+    CHECK_EQ(at, n);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, SIZE), -ECANCELED);
+    CHECK_EQ(at, n);
+    pirn_ctx_use(old);
+    pirn_wg_wait(&wg);
+    pirn_ctx_release(ctx);
+    close(fds[0]);
+    close(fds[1]);
+    close(fd);
+}
+
+TEST(without_a_runtime)
+{
+    off_t at = 0;
+    char buf[1000];
+    int fds[2], fd = temp_file(0);
+    write_file(fd, 1000);
+    pair(fds, SOCK_NONBLOCK);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 5000), 1000);
+    CHECK_EQ(read(fds[1], buf, sizeof buf), 1000);
+    close(fds[1]);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, (at = 0, &at), 5000), -EPIPE);
+    close(fds[0]);
+    close(fd);
+}
