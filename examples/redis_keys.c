@@ -32,9 +32,6 @@ pirn_mutex store_lock;
 struct db dbs[DATABASES] = {[0 ... DATABASES - 1] = {.keys = {.free_value = free_value},
                                                      .waiting = {.free_value = free_queue}}};
 
-const char not_an_integer[] = "ERR value is not an integer or out of range";
-const char wrong_type[] = "WRONGTYPE Operation against a key holding the wrong kind of value";
-
 /* -- Values ----------------------------------------------------------------------------------- */
 
 struct blob *blob_with_room(struct bytes b, size_t room)
@@ -142,7 +139,7 @@ struct entry *find_locked(struct client *c, struct bytes key, int type, bool *wr
     struct entry *e = find_any(c, key);
     *wrong = e && e->type != type;
     if (*wrong) {
-        reply_error(&c->out, wrong_type);
+        reply_error(&c->out, WRONG_TYPE);
         return NULL;
     }
     return e;
@@ -182,7 +179,7 @@ static void expire(struct client *c, const struct bytes *argv, int64_t unit, con
 {
     int64_t n, at;
     if (!bytes_int(argv[2], &n)) {
-        reply_error(&c->out, not_an_integer);
+        reply_error(&c->out, NOT_AN_INTEGER);
         return;
     }
     if (!deadline_of(n, unit, &at)) {

@@ -265,7 +265,7 @@ void cmd_lindex(struct client *c, int argc, const struct bytes *argv)
     bool wrong;
     int64_t i;
     if (!bytes_int(argv[2], &i)) {
-        reply_error(&c->out, "ERR value is not an integer or out of range");
+        reply_error(&c->out, NOT_AN_INTEGER);
         return;
     }
     struct entry *e = find_locked(c, argv[1], LIST, &wrong);
@@ -287,7 +287,7 @@ void cmd_lrange(struct client *c, int argc, const struct bytes *argv)
     bool wrong;
     int64_t from, to;
     if (!bytes_int(argv[2], &from) || !bytes_int(argv[3], &to)) {
-        reply_error(&c->out, "ERR value is not an integer or out of range");
+        reply_error(&c->out, NOT_AN_INTEGER);
         return;
     }
     struct entry *e = find_locked(c, argv[1], LIST, &wrong);

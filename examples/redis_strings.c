@@ -73,7 +73,7 @@ static bool parse_expiry(struct client *c, struct bytes arg, int64_t unit, const
 {
     int64_t n;
     if (!bytes_int(arg, &n)) {
-        reply_error(&c->out, not_an_integer);
+        reply_error(&c->out, NOT_AN_INTEGER);
         return false;
     }
     if (n <= 0 || !deadline_of(n, unit, at)) {
@@ -126,7 +126,7 @@ void cmd_set(struct client *c, int argc, const struct bytes *argv)
     }
     struct entry *e = find_any(c, argv[1]);
     if (o.get && e && e->type != STRING) {
-        reply_error(&c->out, wrong_type);
+        reply_error(&c->out, WRONG_TYPE);
         return;
     }
     bool refused = (o.nx && e) || (o.xx && !e);
@@ -253,7 +253,7 @@ static void add_to(struct client *c, struct bytes key, int64_t delta)
         return;
     }
     if (b && !bytes_int(blob_bytes(b), &v)) {
-        reply_error(&c->out, not_an_integer);
+        reply_error(&c->out, NOT_AN_INTEGER);
         return;
     }
     if (__builtin_add_overflow(v, delta, &v)) {
@@ -289,7 +289,7 @@ void cmd_incrby(struct client *c, int argc, const struct bytes *argv)
     if (bytes_int(argv[2], &delta)) {
         add_to(c, argv[1], delta);
     } else {
-        reply_error(&c->out, not_an_integer);
+        reply_error(&c->out, NOT_AN_INTEGER);
     }
 }
 
@@ -298,7 +298,7 @@ void cmd_decrby(struct client *c, int argc, const struct bytes *argv)
     (void)argc;
     int64_t delta;
     if (!bytes_int(argv[2], &delta)) {
-        reply_error(&c->out, not_an_integer);
+        reply_error(&c->out, NOT_AN_INTEGER);
     } else if (delta == INT64_MIN) {
         reply_error(&c->out, "ERR decrement would overflow");
     } else {

@@ -65,7 +65,7 @@ static void cmd_select(struct client *c, int argc, const struct bytes *argv)
     (void)argc;
     int64_t n;
     if (!bytes_int(argv[1], &n)) {
-        reply_error(&c->out, "ERR value is not an integer or out of range");
+        reply_error(&c->out, NOT_AN_INTEGER);
     } else if (n < 0 || n >= DATABASES) {
         reply_error(&c->out, "ERR DB index is out of range");
     } else {

@@ -71,7 +71,8 @@ struct db {
 };
 extern pirn_mutex store_lock;
 extern struct db dbs[DATABASES];
-extern const char not_an_integer[], wrong_type[]; /* errors */
+#define NOT_AN_INTEGER "ERR value is not an integer or out of range"
+#define WRONG_TYPE "WRONGTYPE Operation against a key holding the wrong kind of value"
 /* The entry of a key that has not expired, or NULL; find_locked: also if it is of another type, which is
  * *wrong and has been replied. */
 struct entry *find_any(struct client *c, struct bytes key);

@@ -30,10 +30,15 @@ static bool outside(const struct visit *v)
     return !v->mp && !v->entered;
 }
 
-static void come_in(struct visit *v, bool goroutine)
+/* After a wait. A foreign thread may find another runtime, which knows nothing of its call: as if none. */
+static void come_in(struct visit *v, const struct io *io, bool goroutine)
 {
     v->mp = goroutine ? getm() : NULL;
     v->entered = !goroutine && foreign_enter();
+    if (unlikely(v->entered && sched.era != io->era)) {
+        foreign_leave();
+        v->entered = false;
+    }
 }
 
 /* --- the wait -------------------------------------------------------------------------------------------- */
@@ -52,7 +57,7 @@ static int wait_plain(struct visit *v, struct io *io)
     bool goroutine = v->mp;
     op.waiter = waiter_of(v->mp, &foreign, &op);
     visit_park(*v, op.waiter, commit_arm, &op, io->mode == FD_READ ? WAIT_READ : WAIT_WRITE);
-    come_in(v, goroutine);
+    come_in(v, io, goroutine);
     return op.fd.why;
 }
 
@@ -74,7 +79,7 @@ static NOINLINE int wait_select(struct visit *v, struct io *io, struct pirn_ctx 
         return -ETIMEDOUT;
     }
     void *winner = select_wait(*v, &s, io->mode == FD_READ ? WAIT_READ_UNTIL : WAIT_WRITE_UNTIL);
-    come_in(v, goroutine);
+    come_in(v, io, goroutine);
     return winner == &ops[0]               ? ops[0].fd.why
            : winner == select_timer_of(&s) ? -ETIMEDOUT
                                            : ctx_err(ctx);
@@ -92,7 +97,7 @@ static void sleep_outside(int64_t ns)
 }
 
 /* A pause that can't be made by the poller: there may be no descriptor for one. */
-static int pause_without_poller(struct visit *v, int64_t ns)
+static int pause_without_poller(struct visit *v, const struct io *io, int64_t ns)
 {
     bool goroutine = v->mp;
     int err = 0;
@@ -104,7 +109,7 @@ static int pause_without_poller(struct visit *v, int64_t ns)
         foreign_leave();
         sleep_outside(ns);
     }
-    come_in(v, goroutine);
+    come_in(v, io, goroutine);
     return err;
 }
 
@@ -114,7 +119,7 @@ static int wait_for_a_moment(struct visit *v, struct io *io, struct pirn_ctx *ct
     int64_t then = now_ns() + io->pause;
     int err = wait_select(v, io, ctx, first_of(until, then));
     if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOSPC) {
-        err = pause_without_poller(v, io->pause);
+        err = pause_without_poller(v, io, io->pause);
     }
     return err == -ETIMEDOUT && now_ns() < until ? 0 : err;
 }
@@ -149,7 +154,7 @@ static ssize_t call_blocking(struct visit *v, struct io *io)
         foreign_leave();
         r = io->block(io);
     }
-    come_in(v, goroutine);
+    come_in(v, io, goroutine);
     return r;
 }
 
@@ -234,7 +239,7 @@ static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
             if (!must_wait(r)) {
                 return r;
             }
-            err = outside(v) ? -EAGAIN : pause_without_poller(v, PIRN_MS); /* a strange file */
+            err = outside(v) ? -EAGAIN : pause_without_poller(v, io, PIRN_MS); /* a strange file */
         }
         if (err) {
             return err;
@@ -268,6 +273,7 @@ ssize_t io_run(struct io *io)
         return result_of(io, run_outside(io));
     }
     int second = -1;
+    io->era = sched.era;
     struct pd *pd = pd_get(io->fd);
     ssize_t r = likely(pd) ? pd_begin(pd, io->mode, &io->look) : io->fd < 0 ? -EBADF : -ENOMEM;
     if (likely(!r)) {

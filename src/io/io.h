@@ -26,6 +26,7 @@ struct io {
     size_t done;
     bool all;
     struct pd_look look;
+    uint64_t era; /* of the runtime in which it began */
     int64_t pause;
     /* of the calls */
     const struct iovec *iov;

@@ -245,7 +245,7 @@ static int listen_at(const struct net_addr *a, struct net_kind kind, bool both)
 
 EXPORT int pirn_listen(const char *net, const char *addr)
 {
-    struct addr_list list;
+    struct addr_list list = {.n = 0};
     struct net_kind kind;
     int err = net_parse(net, &kind);
     if (err) {
@@ -396,7 +396,7 @@ static int dial_several(const struct addr_list *list, int type, int64_t deadline
 
 EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
 {
-    struct addr_list list;
+    struct addr_list list = {.n = 0};
     struct net_kind kind;
     int err = net_parse(net, &kind);
     if (err) {

@@ -62,7 +62,8 @@ void netpoll_foreign(int change)
 
 bool netpoll_wanted(void)
 {
-    return at_load(&netpoll.waits, ACQUIRE); /* [P3]: then there are pollers */
+    /* [P3]: then there are pollers; but not for a foreign thread that has waited since an earlier runtime */
+    return at_load(&netpoll.waits, ACQUIRE) && likely(at_load(&netpoll.poller1[0], RELAXED));
 }
 
 bool netpoll_unattended(void)

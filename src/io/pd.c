@@ -283,6 +283,7 @@ bool pd_arm(struct chan_op *op)
     op->fd.why = (int16_t)why;
     if (op->fd.watches) {
         op->fd.counted = true; /* the others are counted already */
+        op->fd.edge = (uint32_t)sched.era;
         pd->refs++;
     }
     if (waits) {
@@ -306,8 +307,8 @@ void pd_disarm(struct chan_op *op)
     if (op->queued) {
         remove_locked(pd, op);
     }
-    if (op->fd.counted) {
-        op->fd.counted = false;
+    /* A foreign thread may come back after the end of the runtime, which has forgotten it. */
+    if (op->fd.counted && op->fd.edge == (uint32_t)sched.era) {
         second = drop_ref_locked(pd, op->fd.number);
     }
     word_unlock(&pd->word, word);

@@ -105,6 +105,7 @@ int poll_wait(int poller, struct poll_event *out, int n, int64_t deadline)
     int r = fault(SYS_CALL_POLL) ? -1 : wait_until(poller, e, n, deadline);
     r = result(r, saved);
     for (int i = 0; i < r; i++) {
+        /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the system call has filled it */
         out[i] = (struct poll_event){.tag = e[i].data.u64, .ready = ready_of(e[i].events)};
     }
     return r == -EINTR ? 0 : r;

@@ -324,6 +324,60 @@ TEST_ATTR(foreign_while_all_sleep, PROCS)
     CHECK_EQ(pirn_stop(), 0);
 }
 
+/* A thread that waits, with a deadline, longer than its runtime: it is not confused by the next ones. */
+static void *waits_longer(void *arg)
+{
+    CHECK_EQ(pirn_fd_wait(*(int *)arg, PIRN_IN, pirn_now() + 30 * PIRN_MS), -ETIMEDOUT);
+    return NULL;
+}
+
+static void *reads_longer(void *arg)
+{
+    char c;
+    ssize_t r = pirn_read(*(int *)arg, &c, 1);
+    CHECK(r == -ETIMEDOUT || r == 1); /* 1: the runtime had ended before it began */
+    return NULL;
+}
+
+static int start_waiting(void *arg)
+{
+    struct {
+        int *fd;
+        pthread_t *thread;
+    } *a = arg;
+    CHECK_EQ(pirn_fd_deadline(a->fd[0], pirn_now() + 40 * PIRN_MS, 0), 0);
+    CHECK_EQ(pthread_create(&a->thread[0], NULL, waits_longer, a->fd), 0);
+    CHECK_EQ(pthread_create(&a->thread[1], NULL, reads_longer, a->fd), 0);
+    pirn_sleep(3 * PIRN_MS);
+    return 0;
+}
+
+static int wait_a_little(void *arg)
+{
+    CHECK_EQ(pirn_fd_wait(*(int *)arg, PIRN_IN, pirn_now() + PIRN_MS), -ETIMEDOUT);
+    return 0;
+}
+
+TEST_ATTR(foreign_longer_than_runtimes, PROCS)
+{
+    int fd[2];
+    pthread_t thread[2];
+    struct {
+        int *fd;
+        pthread_t *thread;
+    } a = {fd, thread};
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_run(start_waiting, &a), 0);
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(pirn_run(wait_a_little, fd), 0);
+    }
+    pthread_join(thread[0], NULL);
+    CHECK_EQ(write(fd[1], "x", 1), 1);
+    pthread_join(thread[1], NULL);
+    close(fd[0]);
+    close(fd[1]);
+}
+
 /* --- what is given back ------------------------------------------------------------------------------------- */
 
 static int use_and_leave(void *arg)
