@@ -24,6 +24,7 @@ struct pd {
     at_u32 edges[2];     /* ++ whenever who waits must look again; may be read at any time */
     uint32_t seq;        /* ++ with each registration, and each end: events of before don't count */
     uint32_t refs;       /* calls that use it now */
+    uint32_t life;       /* ++ with the end of each runtime that knew of it */
     uint16_t poller;     /* with which it is registered */
     uint8_t kind;        /* enum fd_kind */
     bool ours;           /* pirn made it, or may treat it so: it stays registered */

@@ -283,7 +283,7 @@ bool pd_arm(struct chan_op *op)
     op->fd.why = (int16_t)why;
     if (op->fd.watches) {
         op->fd.counted = true; /* the others are counted already */
-        op->fd.edge = (uint32_t)sched.era;
+        op->fd.edge = pd->life;
         pd->refs++;
     }
     if (waits) {
@@ -308,7 +308,7 @@ void pd_disarm(struct chan_op *op)
         remove_locked(pd, op);
     }
     /* A foreign thread may come back after the end of the runtime, which has forgotten it. */
-    if (op->fd.counted && op->fd.edge == (uint32_t)sched.era) {
+    if (op->fd.counted && op->fd.edge == pd->life) {
         second = drop_ref_locked(pd, op->fd.number);
     }
     word_unlock(&pd->word, word);
@@ -459,6 +459,7 @@ static void forget(struct pd *pd, int fd)
     uint64_t word = word_lock(&pd->word);
     bool closes = pd->closing; /* who was to close it has been dropped */
     pd->refs = 0;
+    pd->life++;
     clear_locked(pd);
     word_unlock(&pd->word, word);
     if (closes) {

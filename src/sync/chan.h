@@ -31,7 +31,7 @@ struct chan_op {
         pirn_chanv *chan;
         struct {
             int number;
-            uint32_t edge; /* what it knows; if it watches, the era of the runtime */
+            uint32_t edge; /* what it knows; if it watches, pd.life */
             uint8_t mode;  /* enum fd_mode */
             bool watches;  /* wants to know that it is ready, and takes nothing */
             bool counted;  /* then: as one who uses it */
