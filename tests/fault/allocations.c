@@ -219,52 +219,40 @@ TEST_ATTR(fatal_without_memory, .procs = "1,4")
     }
 }
 
-#define FDS 8
-
-static int wait_for_pipes(void *arg)
-{
-    int *fd = arg;
-    CHECK_EQ(pirn_select(PIRN_READABLE(fd[0]), PIRN_AFTER(PIRN_MS)), 1); /* its thread runs */
-    pirn_case cases[FDS];
-    for (int i = 0; i < FDS; i++) {
-        cases[i] = (pirn_case)PIRN_READABLE(fd[i]);
-    }
-    at_store(&fail_all, 1, RELAXED);
-    return pirn_selectv(cases, FDS);
-}
-
-static void run_wait_for_pipes(void *arg)
-{
-    pirn_run(wait_for_pipes, arg);
-}
-
-/* The list of the thread that polls. */
-TEST_ATTR(fatal_without_memory_for_descriptors, .procs = "1,4")
-{
-    static const char want[] = "fatal error: out of memory: cannot wait for ";
-    int pipe_fds[2], fds[FDS];
-    need_own_malloc();
-    CHECK_EQ(pipe(pipe_fds), 0);
-    for (int i = 0; i < FDS; i++) {
-        fds[i] = dup(pipe_fds[0]);
-    }
-    int status = test_in_child(run_wait_for_pipes, fds);
-    for (int i = 0; i < FDS; i++) {
-        close(fds[i]);
-    }
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-    test_said[strlen(want)] = '\0';
-    CHECK_STR(test_said, want);
-    CHECK(WIFEXITED(status));
-    CHECK_EQ(WEXITSTATUS(status), 2);
-}
-
 /* --- what needs none, or reports it -------------------------------------------------------------------- */
 
 static void send_one(pirn_chanv *c)
 {
     pirn_chanv_send(c, "x");
+}
+
+static void write_one(int fd)
+{
+    CHECK_EQ(pirn_write(fd, "x", 1), 1);
+}
+
+/* Waiting for descriptors. */
+TEST_RUN_ATTR(descriptors_without_memory, .procs = "1,4")
+{
+    int fds[SELECT_FEW][2];
+    pirn_case cases[SELECT_FEW];
+    char byte;
+    need_own_malloc();
+    for (int i = 0; i < SELECT_FEW; i++) {
+        CHECK_EQ(pipe(fds[i]), 0);
+        cases[i] = (pirn_case)PIRN_READABLE(fds[i][0]);
+    }
+    at_store(&fail_all, 1, RELAXED);
+    pirn_go(write_one, fds[3][1]); /* with one P it runs when this one waits */
+    CHECK_EQ(pirn_selectv(cases, SELECT_FEW), 3);
+    CHECK_EQ(pirn_read(fds[3][0], &byte, 1), 1);
+    pirn_go(write_one, fds[5][1]);
+    CHECK_EQ(pirn_read(fds[5][0], &byte, 1), 1);
+    at_store(&fail_all, 0, RELAXED);
+    for (int i = 0; i < SELECT_FEW; i++) {
+        CHECK_EQ(pirn_close(fds[i][0]), 0);
+        CHECK_EQ(pirn_close(fds[i][1]), 0);
+    }
 }
 
 /* A wide select that need not wait, and one that waits with few cases. */
