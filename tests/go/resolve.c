@@ -369,6 +369,12 @@ static void asks_on_a_small_stack(void *arg)
     atomic_fetch_add(&answered, 1);
 }
 
+static void dials_on_a_small_stack(void *arg)
+{
+    CHECK_EQ(pirn_dial("tcp", arg), -ENOENT);
+    atomic_fetch_add(&answered, 1);
+}
+
 TEST_RUN_ATTR(dense_stacks, PROCS)
 {
     if (TEST_ASAN || TEST_TSAN)
@@ -376,6 +382,9 @@ TEST_RUN_ATTR(dense_stacks, PROCS)
     pirn_attr attr = {.stack_size = PIRN_STACK_DENSE_2K};
     CHECK_EQ(pirn_spawn(&attr, asks_on_a_small_stack, "name"), 0);
     SLEEP_UNTIL(atomic_load(&answered) == 1);
+    attr.stack_size = PIRN_STACK_DENSE_4K; /* it keeps a list of addresses */
+    CHECK_EQ(pirn_spawn(&attr, dials_on_a_small_stack, "eai2:80"), 0);
+    SLEEP_UNTIL(atomic_load(&answered) == 2);
 }
 
 static void *asks_on_thread(void *arg)
