@@ -54,12 +54,17 @@ static inline void needs_preemption(void)
         SKIP("ThreadSanitizer puts signals off until a call that it knows: no preemption");
 }
 
+static inline pirn_ns read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (pirn_ns)t.tv_sec * PIRN_SEC + t.tv_nsec;
+}
+
 /* The clock of pirn_now(), without a call into pirn. */
 static inline pirn_ns plain_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (pirn_ns)t.tv_sec * PIRN_SEC + t.tv_nsec;
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 /* Blocks the thread, whatever signals come. */

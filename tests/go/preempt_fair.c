@@ -27,13 +27,6 @@ static unsigned long done(int i)
     return atomic_load_explicit(&work[i].n, memory_order_relaxed);
 }
 
-static pirn_ns cpu_of_the_process(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (pirn_ns)t.tv_sec * PIRN_SEC + t.tv_nsec;
-}
-
 /* Sleeps for 1 ms again and again; how late it was at most, in the time that the others computed
  * meanwhile: slices are CPU time, and load beside the test makes them longer by the clock. */
 static pirn_ns worst_sleep(pirn_ns until, pirn_ns *worst_by_clock)
@@ -41,9 +34,10 @@ static pirn_ns worst_sleep(pirn_ns until, pirn_ns *worst_by_clock)
     pirn_ns worst = 0;
     *worst_by_clock = 0;
     while (pirn_now() < until) {
-        pirn_ns due = pirn_now() + PIRN_MS, cpu = cpu_of_the_process();
+        pirn_ns due = pirn_now() + PIRN_MS, cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
         CHECK_EQ(pirn_sleep(PIRN_MS), 0);
-        pirn_ns late = pirn_now() - due, others = cpu_of_the_process() - cpu - PIRN_MS;
+        pirn_ns late = pirn_now() - due,
+                others = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu - PIRN_MS;
         worst = others > worst ? others : worst;
         *worst_by_clock = late > *worst_by_clock ? late : *worst_by_clock;
     }

@@ -15,9 +15,7 @@ static void runs(void)
 
 static pirn_ns cpu_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (pirn_ns)t.tv_sec * PIRN_SEC + t.tv_nsec;
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Whether a goroutine that is ready gets its turn while main computes on the only P. */

@@ -485,8 +485,10 @@ TEST_RUN_ATTR(threads_end, PROCS, .timeout = 90)
     pirn_wg wg = {0};
     nworkers = 1;
     pirn_wg_go(&wg, ends_threads, 200);
-    while (atomic_load_explicit(&rounds[0], memory_order_relaxed) < 200)
+    while (atomic_load_explicit(&rounds[0], memory_order_relaxed) < 200) {
         stop_for(200 * PIRN_US, compute);
+        pirn_yield(); /* else, with one P, they wait for its slices to end; without preemption for ever */
+    }
     pirn_wg_wait(&wg);
     check_started();
 }
