@@ -28,6 +28,7 @@
 #define RED_ZONE 128
 #define NULL_PAGE 4096
 #define FRAME_MOST ((uintptr_t)1 << 20) /* a frame larger than the guard may reach beyond it */
+#define FRAME_LAST 4096                 /* what is stored before sp goes down */
 #define ROOM_FOR_PANIC 2048
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
@@ -83,14 +84,12 @@ static const char *name_of(int sig)
     return sig == SIGSEGV ? "SIGSEGV" : sig == SIGBUS ? "SIGBUS" : "SIGFPE";
 }
 
-/* In or below the guard, and so is its stack pointer, or nearly. */
+/* In or below the guard, and its stack pointer is there, or about to be. */
 static bool is_overflow(const struct g *gp, int sig, uintptr_t addr, uintptr_t sp)
 {
     uintptr_t lo = (uintptr_t)stack_lo(gp), guard = stack_kinds[gp->class].guard;
-    if (sig == SIGFPE || addr >= lo || gp->flags & G_UNGUARDED) {
-        return false;
-    }
-    return addr >= lo - guard || (addr + FRAME_MOST >= lo && sp <= addr + FRAME_MOST && sp < lo);
+    return sig != SIGFPE && !(gp->flags & G_UNGUARDED) && addr < lo
+           && addr >= lo - guard - FRAME_MOST && sp < lo + FRAME_LAST;
 }
 
 static const char *what_is(int sig, int code, uintptr_t addr)
@@ -108,7 +107,7 @@ static const char *what_is(int sig, int code, uintptr_t addr)
         return code == BUS_ADRALN ? "not aligned" : "behind the end of a file, or bad memory";
     }
     switch (stack_place((void *)addr)) {
-    case STACK_GUARD: return "the guard of another goroutine's stack";
+    case STACK_GUARD: return "the guard of a goroutine's stack";
     case STACK_FREE: return "a stack of which the goroutine has ended";
     case STACK_USED: return "the stack of another goroutine";
     default: return code == SEGV_ACCERR ? "not allowed there" : "nothing there";

@@ -163,11 +163,16 @@ void panic_report(struct pirn_panic_info *p)
     report_keeps_p();
     note_trace();
     say_panics(p);
+    if (fatal_callback) {
+        fatal_callback(p->message);
+    }
     if (!mp || !mp->curg) {
         say("\nthread %d, outside goroutines:\n", (int)gettid());
         dump_trace(STDERR_FILENO);
     }
-    report_rest(p->message);
+    if (fatal_dump) {
+        fatal_dump(STDERR_FILENO);
+    }
     _exit(2);
 }
 
