@@ -57,11 +57,7 @@ PIRN_API_ void pirn_panic_free(pirn_panic_info *p);
  */
 PIRN_API_ const char *pirn_recover(void);
 PIRN_API_ const char *pirn_recover_(void *frame, const char *function);
-#ifdef __cplusplus
-#define pirn_recover() pirn_recover_(__builtin_frame_address(0), nullptr)
-#else
 #define pirn_recover() pirn_recover_(__builtin_frame_address(0), __func__)
-#endif
 
 /* --- how pirn_defer does it ---------------------------------------------------------------------- */
 

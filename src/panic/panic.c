@@ -359,17 +359,32 @@ static const char *recover(struct running *r)
     return p->message;
 }
 
-/* frame: of the function that asks: it must be the one that was called; a function that was inlined there
- * has another name. */
+/* The frame of a function that the panic has called. */
+static bool is_called(const struct running *r, void *const *frame)
+{
+    return frame[0] == r->fp && returns_to_caller(frame);
+}
+
+/* The frame of who has called it, if that has set up one. */
+static void *const *outer_frame(const struct running *r, void *const *frame)
+{
+    void *const *outer = frame[0];
+    return outer > frame && (void *)outer < r->fp ? outer : NULL;
+}
+
+/* frame: of the function that asks: it must be the one that was called; one that was inlined there has
+ * another name. A lambda of C++ is called by a function that the compiler has made. */
 EXPORT const char *pirn_recover_(void *frame, const char *function)
 {
     struct running *r = top_here()->running;
     void *const *f = frame;
-    if (!r || f[0] != r->fp || !returns_to_caller(f)
-        || (function && r->name && strcmp(function, r->name) != 0)) {
+    if (!r || (r->name && strcmp(function, r->name) != 0)) {
         return NULL;
     }
-    return recover(r);
+    if (!is_called(r, f) && strcmp(function, "operator()") == 0) {
+        f = outer_frame(r, f);
+    }
+    return f && is_called(r, f) ? recover(r) : NULL;
 }
 
 #undef pirn_recover
@@ -381,12 +396,8 @@ EXPORT const char *pirn_recover(void)
     if (!r || returns_to_caller(f)) {
         return NULL;
     }
-    if (f[0] != r->fp) {
-        bool above = (void *)f[0] > (void *)f && (void *)f[0] < r->fp;
-        f = f[0];
-        if (!above || f[0] != r->fp || !returns_to_caller(f)) {
-            return NULL;
-        }
+    if (f[0] != r->fp && (!(f = outer_frame(r, f)) || !is_called(r, f))) {
+        return NULL;
     }
     return recover(r);
 }
