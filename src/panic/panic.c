@@ -191,7 +191,7 @@ void panic_at_bottom(struct gtop *top)
     struct pirn_panic_info *p = top->panics;
     bool exits = exit_since(p, NULL);
     struct m *mp = getm();
-    if (!exits && !p->recovered) {
+    if (!p->exits && !p->recovered) {
         panic_report(p);
     }
     if (!mp || !mp->curg) {
