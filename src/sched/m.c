@@ -61,6 +61,7 @@ static void thread_ended(void *arg)
 {
     struct m *mp = arg;
     at_store(&mp->where, M_RUNTIME, RELAXED);
+    fatal_dump = dump_all; /* this is g0 */
     if (mp->curg) {
         fatal("pthread_exit, or a cancelled thread, in goroutine %lu", mp->curg->id);
     }
