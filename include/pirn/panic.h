@@ -74,6 +74,18 @@ struct pirn_defer_ {
 
 PIRN_API_ void pirn_defer_end_(struct pirn_defer_ *d);
 
+/* What lies below, a longjmp has left behind. In outer_ until it is in the list. */
+static inline __attribute__((always_inline, unused)) void *pirn_sp_(void)
+{
+    void *sp;
+#if defined(__x86_64__)
+    __asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+#else
+    __asm__ volatile("mov %0, sp" : "=r"(sp));
+#endif
+    return sp;
+}
+
 #ifdef __cplusplus
 }
 #endif
@@ -91,6 +103,7 @@ PIRN_API_ void pirn_defer_end_(struct pirn_defer_ *d);
     struct pirn_defer_ pirn_defer_##id##_ __attribute__((cleanup(pirn_defer_end_)));               \
     __extension__ int pirn_deferred_##id##_ __attribute__((unused)) = ({                           \
         pirn_defer_##id##_.frame_ = __builtin_frame_address(0);                                    \
+        pirn_defer_##id##_.outer_ = (struct pirn_defer_ *)pirn_sp_();                              \
         pirn_defer_##id##_.kind_ = PIRN_DEFER_NAMED_(PIRN_DEFER_FIRST_(__VA_ARGS__, 0));           \
         PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), PIRN_DEFER_WG_(pirn_defer_##id##_), __VA_ARGS__);    \
         0;                                                                                         \
@@ -106,6 +119,8 @@ PIRN_API_ void pirn_defer_end_(struct pirn_defer_ *d);
     struct pirn_defer_ pirn_defer_##id##_ __attribute__((cleanup(pirn_defer_end_)));               \
     int pirn_deferred_##id##_ __attribute__((unused)) =                                            \
         (static_cast<void>(pirn_defer_##id##_.frame_ = __builtin_frame_address(0)),                \
+         static_cast<void>(pirn_defer_##id##_.outer_ =                                             \
+                               static_cast<struct pirn_defer_ *>(pirn_sp_())),                     \
          static_cast<void>(pirn_defer_##id##_.kind_ = 0),                                          \
          PIRN_GO_(PIRN_GO_COUNT_(__VA_ARGS__), pirn_defer_wg_(&pirn_defer_##id##_), __VA_ARGS__),  \
          0)

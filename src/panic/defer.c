@@ -8,8 +8,8 @@
  * set (gcc compiles that). The mark of a record in the list is made of its own address, so memory that
  * holds anything else, a copy of an older record too, is none.
  *
- * What a longjmp has left behind is found by the frames: a record whose function is deeper in the stack
- * than one that runs now is nobody's any more. Its memory may have been used since, so it can't say which
+ * What a longjmp has left behind is found by its place: a record deeper in the stack than the function
+ * that runs now is nobody's any more, and so is one at the very place of a record that is set now. Its memory may have been used since, so it can't say which
  * record comes next; the list is then gone through from its other end. A record left behind in a place
  * where another function's frame is now is not told from that function's own, unless it was overwritten.
  */
@@ -35,7 +35,7 @@ static uintptr_t mark_of(const struct pirn_defer_ *d)
 
 /* --- what is left behind --------------------------------------------------------------------------- */
 
-static bool is_below(const struct gtop *top, const void *frame, const void *sp)
+static bool is_below(const struct gtop *top, const void *addr, const void *sp)
 {
     struct m *mp = getm();
     const char *lo = (const char *)sp - NEAR;
@@ -45,7 +45,7 @@ static bool is_below(const struct gtop *top, const void *frame, const void *sp)
             return false; /* not on its own stack: who knows */
         }
     }
-    return frame < sp && frame >= (const void *)lo;
+    return addr < sp && addr >= (const void *)lo;
 }
 
 /* Its memory may have become anything. */
@@ -54,15 +54,19 @@ __attribute__((no_sanitize("address"))) static bool is_set(const struct pirn_def
     return d->mark_ == mark_of(d);
 }
 
+/* The record, or its function's frame: with ASan a record may lie elsewhere. */
+__attribute__((no_sanitize("address"))) static bool
+is_left(const struct gtop *top, const struct pirn_defer_ *d, const void *sp)
+{
+    return is_below(top, d, sp) || !is_set(d) || is_below(top, d->frame_, sp);
+}
+
 /* From the outermost: up to the first that is left behind, or is this one. */
 __attribute__((no_sanitize("address"))) static void drop_from(struct gtop *top, const void *sp,
                                                               const struct pirn_defer_ *upto)
 {
     struct pirn_defer_ *last = NULL;
-    for (struct pirn_defer_ *d = top->outermost; d && d != upto && is_set(d);) {
-        if (is_below(top, d->frame_, sp)) {
-            break;
-        }
+    for (struct pirn_defer_ *d = top->outermost; d && d != upto && !is_left(top, d, sp);) {
         last = d;
         d = d == top->defers ? NULL : d->inner_;
     }
@@ -73,19 +77,20 @@ __attribute__((no_sanitize("address"))) static void drop_from(struct gtop *top, 
 void marks_drop_below(struct gtop *top, const void *sp)
 {
     struct pirn_defer_ *d = top->defers;
-    if (d && unlikely(!is_set(d) || is_below(top, d->frame_, sp))) {
+    if (d && unlikely(is_left(top, d, sp))) {
         drop_from(top, sp, NULL);
     }
 }
 
 /* --- the list ---------------------------------------------------------------------------------------- */
 
-void mark_set(struct gtop *top, struct pirn_defer_ *d, enum mark_kind kind, void *frame)
+void mark_set(struct gtop *top, struct pirn_defer_ *d, enum mark_kind kind, void *frame,
+              const void *sp)
 {
-    if (top->defers == d) {
-        drop_from(top, frame, d); /* here it lay when a longjmp left it */
+    if (unlikely(is_set(d) && top->defers)) {
+        drop_from(top, sp, d); /* it lay here when a longjmp left it */
     } else {
-        marks_drop_below(top, frame);
+        marks_drop_below(top, sp);
     }
     struct pirn_defer_ *outer = top->defers;
     d->kind_ = kind;
@@ -107,11 +112,12 @@ void mark_drop(struct gtop *top, struct pirn_defer_ *d)
 
 void defer_link(struct pirn_defer_ *d, const struct gstart *start, uint16_t flags, const char *site)
 {
+    const void *sp = d->outer_; /* of the caller: see the macro */
     d->site_ = site;
     d->flags_ = flags;
     d->fn_ = start->fn;
     memcpy(d->slot_, start->slot, sizeof d->slot_);
-    mark_set(top_here(), d, d->kind_ ? MARK_DEFER_NAMED : MARK_DEFER, d->frame_);
+    mark_set(top_here(), d, d->kind_ ? MARK_DEFER_NAMED : MARK_DEFER, d->frame_, sp);
 }
 
 /* --- calls ------------------------------------------------------------------------------------------- */
@@ -153,6 +159,8 @@ void defer_begin(struct pirn_defer_ *d, void (*fn)(void *), void *arg, void *fra
     struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
     d->kind_ = 0;
     d->frame_ = frame;
+    d->outer_ = d;
+    d->mark_ = 0;
     defer_link(d, &start, G_SIMPLE, NULL);
 }
 

@@ -60,7 +60,9 @@ struct running {
 
 /* defer.c */
 struct gtop *top_here(void);
-void mark_set(struct gtop *top, struct pirn_defer_ *d, enum mark_kind kind, void *frame);
+/* Marks below sp, at the deepest that of the caller, were left behind. */
+void mark_set(struct gtop *top, struct pirn_defer_ *d, enum mark_kind kind, void *frame,
+              const void *sp);
 void mark_drop(struct gtop *top, struct pirn_defer_ *d); /* with all that are inside it */
 void marks_drop_below(struct gtop *top, const void *sp);
 void defer_call(struct pirn_defer_ *d, void **fp);

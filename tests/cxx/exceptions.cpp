@@ -74,7 +74,7 @@ static void nested(int n)
         FAIL("not thrown");
     } catch (const std::exception &e) {
         pirn_yield();
-        CHECK_STR(e.what(), std::to_string(n).c_str());
+        CHECK(e.what() == std::to_string(n));
         CHECK_EQ(std::uncaught_exceptions(), 0);
         if (n > 1) {
             try {
@@ -82,7 +82,7 @@ static void nested(int n)
                 throw;
             } catch (const std::runtime_error &again) {
                 pirn_yield();
-                CHECK_STR(again.what(), std::to_string(n).c_str());
+                CHECK(again.what() == std::to_string(n));
             }
         }
         pirn_yield();

@@ -16,7 +16,7 @@ static void deferred(void)
     }
 }
 
-static int start(void *arg)
+__attribute__((no_sanitize("undefined"))) static int start(void *arg)
 {
     pirn_defer(deferred);
     *(volatile int *)arg = 1;

@@ -3,6 +3,7 @@
  * Rule R10: pthread_exit would take the thread from under the scheduler.
  * expect-exit: 2
  * expect-first-line: fatal error: pthread_exit, or a cancelled thread, in goroutine 1
+ * skip-in: asan the sanitizer does not know whose stack it is
  * expect-stderr-regex: ^goroutine 1 \[running\] main:$
  */
 #include <pirn.h>

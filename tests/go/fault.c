@@ -35,19 +35,22 @@ static void with_faults(int (*fn)(void *))
     CHECK_EQ(pirn_run_config(&(pirn_config){.panic_on_fault = 1}, fn, NULL), 0);
 }
 
-static void write_to(void *p)
+/* A sanitizer has something to say on what these do. */
+#define UNWATCHED __attribute__((no_sanitize("undefined", "address")))
+
+UNWATCHED static void write_to(void *p)
 {
     *(volatile char *)p = 1;
 }
 
 #if defined(__x86_64__)
-static void divide(void *n)
+UNWATCHED static void divide(void *n)
 {
     *(volatile int *)n = 7 / *(volatile int *)n;
 }
 #endif
 
-static void jump_to_null(void *arg)
+UNWATCHED static void jump_to_null(void *arg)
 {
     void (*volatile none)(void);
     memcpy((void *)&none, arg, sizeof none);
@@ -107,7 +110,7 @@ static void see(void)
     seen = copied;
 }
 
-static void copy_too_much(void *arg)
+UNWATCHED static void copy_too_much(void *arg)
 {
     (void)arg;
     pirn_defer(see);
