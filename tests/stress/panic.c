@@ -14,7 +14,7 @@
 static atomic_long raised, caught, recovered, deferred, balance;
 static pirn_ns until;
 
-static void leave(void)
+static void is_left(void)
 {
     atomic_fetch_sub(&balance, 1);
     atomic_fetch_add(&deferred, 1);
@@ -35,7 +35,7 @@ static void again(const char *text)
 static __attribute__((noinline)) void down(int n, int how)
 {
     atomic_fetch_add(&balance, 1);
-    pirn_defer(leave);
+    pirn_defer(is_left);
     if (n % 3 == 0)
         pirn_yield();
     if (n > 0) {
@@ -68,7 +68,7 @@ static void attempt(void *arg)
 
 static void ends(int how)
 {
-    pirn_defer(leave);
+    pirn_defer(is_left);
     atomic_fetch_add(&balance, 1);
     if (how & 1)
         pirn_exit();
