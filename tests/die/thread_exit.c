@@ -4,6 +4,7 @@
  * expect-exit: 2
  * expect-first-line: fatal error: pthread_exit, or a cancelled thread, in goroutine 1
  * skip-in: asan the sanitizer does not know whose stack it is
+ * skip-in: tsan the sanitizer ends there itself
  * expect-stderr-regex: ^goroutine 1 \[running\] main:$
  */
 #include <pirn.h>

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "explorer/model.h"
+#include "panic/panic.h"
 #include "sched/switch.h"
 
 #define STUB __attribute__((weak))
@@ -152,4 +153,23 @@ STUB int poller_start_here(void)
 STUB int preempt_start(void)
 {
     return 0;
+}
+
+/* --- panic/: what is deferred is called in the end; there are no panics ----------------------------- */
+
+STUB void defer_begin(struct pirn_defer_ *d, void (*fn)(void *), void *arg, void *frame)
+{
+    (void)frame;
+    d->fn_ = (void (*)(void))fn;
+    d->slot_[0] = (uintptr_t)arg;
+}
+
+STUB void defer_end(struct pirn_defer_ *d)
+{
+    ((void (*)(void *))d->fn_)((void *)(uintptr_t)d->slot_[0]);
+}
+
+STUB void group_none(struct pirn_group *g)
+{
+    (void)g;
 }
