@@ -159,7 +159,7 @@ void defer_begin(struct pirn_defer_ *d, void (*fn)(void *), void *arg, void *fra
     struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
     d->kind_ = 0;
     d->frame_ = frame;
-    d->outer_ = d;
+    d->outer_ = frame;
     d->mark_ = 0;
     defer_link(d, &start, G_SIMPLE, NULL);
 }

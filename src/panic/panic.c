@@ -156,7 +156,7 @@ NOINLINE void panic_run(struct gtop *top, struct pirn_defer_ *d, bool unwinds)
     struct pirn_defer_ *next_unwound = top->unwinds;
     r.name = d->kind_ == MARK_DEFER_NAMED ? d->site_ : NULL;
     mark_drop(top, d);
-    mark_set(top, &r.mark, MARK_RUNNING, __builtin_frame_address(0), &r);
+    mark_set(top, &r.mark, MARK_RUNNING, __builtin_frame_address(0), __builtin_frame_address(0));
     top->running = &r;
     top->unwinds = NULL;
     if (_setjmp(r.jump) == 0) {
@@ -317,7 +317,7 @@ EXPORT NOINLINE pirn_panic_info *pirn_try(void (*fn)(void *), void *arg)
     if (cxx) {
         t.cxx = *cxx;
     }
-    mark_set(top, &t.mark, MARK_TRY, __builtin_frame_address(0), &t);
+    mark_set(top, &t.mark, MARK_TRY, __builtin_frame_address(0), __builtin_frame_address(0));
     top->unwinds = NULL;
     if (_setjmp(t.jump)) {
         return caught(top_here(), &t);

@@ -267,7 +267,7 @@ static void panics_and_exits(void)
     noted a("a");
     pirn_defer(exits_in_deferred);
     noted b("b");
-    pirn_try(panics_inside, &events);
+    pirn_panic_free(pirn_try(panics_inside, &events));
     pirn_panic("dropped");
 }
 
