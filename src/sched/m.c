@@ -57,7 +57,7 @@ static void say_ended(struct m *mp)
 }
 
 /* By pthread_exit, or the cancellation of the thread: it has left the stack of the goroutine. */
-static void thread_ended(void *arg)
+static void thread_taken_away(void *arg)
 {
     struct m *mp = arg;
     at_store(&mp->where, M_RUNTIME, RELAXED);
@@ -84,7 +84,7 @@ void m_be(struct m *mp)
         factory_born(mp);
     }
     mp->cxx = cxx_globals();
-    pthread_cleanup_push(thread_ended, mp);
+    pthread_cleanup_push(thread_taken_away, mp);
     m_run(mp);
     pthread_cleanup_pop(0);
     preempt_thread_end(mp);

@@ -173,3 +173,47 @@ STUB void group_none(struct pirn_group *g)
 {
     (void)g;
 }
+
+STUB void switch_cxx(struct m *mp, struct g *from, struct g *to, bool gone)
+{
+    (void)from, (void)to, (void)gone;
+    model_fail("M %d has exceptions", mp->id);
+}
+
+STUB void panic_start(void)
+{
+}
+
+STUB void panic_forget(struct g *gp)
+{
+    (void)gp;
+}
+
+STUB void fault_start(void)
+{
+}
+
+STUB void fault_stop(void)
+{
+}
+
+STUB void report_wait(void)
+{
+}
+
+STUB void dump_here(int fd)
+{
+    (void)fd;
+}
+
+STUB struct cxx_globals *cxx_globals(void)
+{
+    return NULL;
+}
+
+void (*fatal_dump)(int fd) STUB;
+
+STUB void dump_all(int fd)
+{
+    (void)fd;
+}
