@@ -341,9 +341,6 @@ EXPORT void pirn_panic_free(pirn_panic_info *p)
     }
 }
 
-/* Signed return addresses have more in their upper bits. */
-#define PC_BITS (((uintptr_t)1 << 48) - 1)
-
 static bool returns_to_caller(void *const *frame)
 {
     return (((uintptr_t)frame[1] ^ (uintptr_t)go_call_returns) & PC_BITS) == 0;

@@ -58,6 +58,9 @@ struct running {
     bool unwinds;     /* called while frames are unwound: they must not be unwound again */
 };
 
+/* Signed return addresses have more in their upper bits. */
+#define PC_BITS (((uintptr_t)1 << 48) - 1)
+
 /* defer.c */
 struct gtop *top_here(void);
 /* Marks below sp, at the deepest that of the caller, were left behind. */

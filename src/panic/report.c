@@ -35,7 +35,7 @@ trace_frames(void *pc, void *const *fp, const void *hi)
         trace.pcs[trace.n++] = pc;
     }
     while (trace.n < MOST_FRAMES && on_stack(fp, below, hi) && fp[1]) {
-        trace.pcs[trace.n++] = fp[1];
+        trace.pcs[trace.n++] = (void *)((uintptr_t)fp[1] & PC_BITS);
         below = fp;
         fp = fp[0];
     }

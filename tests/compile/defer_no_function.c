@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-// expect-error: 
+// expect-error: called object|not a function
 #include <pirn.h>
-
-
 
 void test(int n, void *p);
 void test(int n, void *p)

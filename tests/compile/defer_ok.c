@@ -41,7 +41,8 @@ int test(int n, void *p, FILE *f)
     pirn_defer(free, p);
     pirn_defer(printf, "%d %s\n", n, "x");
     pirn_defer(pirn_recover);
-    AT_END(f1, 1); AT_END(f1, 2);
+    AT_END(f1, 1);
+    AT_END(f1, 2);
     if (n) {
         pirn_defer(f1, n);
     }

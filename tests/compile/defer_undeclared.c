@@ -2,8 +2,6 @@
 // expect-error: undeclared
 #include <pirn.h>
 
-
-
 void test(int n, void *p);
 void test(int n, void *p)
 {

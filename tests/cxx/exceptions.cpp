@@ -345,11 +345,8 @@ static void lambda_deferred(void *arg)
 {
     int *n = static_cast<int *>(arg);
     pirn_defer([](int *k) { ++*k; }, n);
-    pirn_defer(
-        [](int *k, const char *s) {
-            *k += pirn_recover() != nullptr && *s == 'x' ? 10 : 0;
-        },
-        n, "x");
+    pirn_defer([](int *k, const char *s) { *k += pirn_recover() != nullptr && *s == 'x' ? 10 : 0; },
+               n, "x");
     pirn_panic("to a lambda");
 }
 

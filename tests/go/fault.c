@@ -309,7 +309,7 @@ static int raises(void *arg)
 {
     for (int i = 0; i < 10; i++) {
         CHECK_EQ(raise(SIGFPE), 0);
-        CHECK_EQ(kill(getpid(), SIGSEGV), 0);
+        CHECK_EQ(raise(SIGSEGV), 0); /* to this thread: none is lost among others */
     }
     return arg != NULL;
 }
