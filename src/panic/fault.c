@@ -150,11 +150,13 @@ static void raise_again(int sig, siginfo_t *info)
     }
 }
 
-/* The signal is blocked here: it ends the process when the handler returns, at the place of the fault. */
+/* When the handler returns: a fault comes again, at its place. */
 static void die_by_default(int sig, siginfo_t *info)
 {
     signal(sig, SIG_DFL);
-    raise_again(sig, info);
+    if (!is_fault(info)) {
+        raise_again(sig, info);
+    }
 }
 
 static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *mp)
