@@ -257,12 +257,29 @@ static void in_goroutine(int sig, siginfo_t *info, ucontext_t *u, struct m *mp)
     }
 }
 
+/* The scheduler itself, on the stack of its thread. */
+static void on_g0(int sig, siginfo_t *info, ucontext_t *u, struct m *mp)
+{
+    uintptr_t addr = (uintptr_t)info->si_addr, sp = (uintptr_t)SP(u);
+    if (is_handler(before(sig))) {
+        pass_on(sig, info, u);
+        return;
+    }
+    if (sig == SIGSEGV && addr < sp + FRAME_LAST && addr + FRAME_LAST > sp) {
+        fatal("stack overflow: on the stack of a thread of pirn's: sp=%p", (void *)sp);
+    }
+    say_fault(sig, info, u, mp);
+    die_by_default(sig, info);
+}
+
 static void handler(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
     struct m *mp = getm();
     if (mp && mp->curg && is_fault(info)) {
         in_goroutine(sig, info, context, mp);
+    } else if (mp && is_fault(info)) {
+        on_g0(sig, info, context, mp);
     } else {
         pass_on(sig, info, context);
     }

@@ -67,7 +67,9 @@ void report_trace(void *pc, void *fp)
         }
     }
     trace.n = 0;
-    trace_frames(pc, fp, mp->curg->stack_hi);
+    if (mp->curg) {
+        trace_frames(pc, fp, mp->curg->stack_hi);
+    }
 }
 
 /* A return address is one behind its call. */
