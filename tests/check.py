@@ -19,7 +19,7 @@ sys.dont_write_bytecode = True
 import run  # noqa: E402  (tests/run.py)
 
 ROOT = run.ROOT
-ALL = ('unit', 'go', 'stress', 'fault', 'die', 'example')
+ALL = ('unit', 'go', 'stress', 'fault', 'die', 'cxx', 'example')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 
 # Defaults; what the caller has set wins.
@@ -125,6 +125,7 @@ class Check:
         if self.build('native'):
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
+            self.step('tests/levels', ['tests/levels', ROOT / 'build/native'])
 
     def clang(self):
         """built by clang; unit tests"""

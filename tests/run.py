@@ -524,7 +524,7 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('programs', nargs='*')
     ap.add_argument('--manifest', action='append', default=[])
-    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,example,race')
+    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,cxx,example,race')
     ap.add_argument('--die', action='append', default=[], metavar='PROGRAM=SOURCE')
     ap.add_argument('--compile', action='append', default=[], metavar='FOLDER')
     ap.add_argument('--repeat', type=int, default=1)

@@ -67,6 +67,14 @@ struct goargs {
     double f[GO_ARGS_MAX];
 };
 #define GO_HAS_FLOAT 1u /* in the flags of a captured call */
-uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags);
+/* *fp: its frame. Whom it has called returns to go_call_returns. */
+uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags, void **fp);
+extern const char go_call_returns[];
+
+/*
+ * A handler lets the code that it has interrupted go on here, with sp below what that uses, aligned to 16:
+ * there lie the old sp and pc. Calls fault_panic with its first three argument registers.
+ */
+extern const char arch_fault_entry[];
 
 #endif

@@ -79,7 +79,7 @@ LOOKS static void say_function(int fd, const struct g *gp)
     }
 }
 
-LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now)
+LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now, bool me)
 {
     say_fd(fd, "\ngoroutine %lu [%s", gp->id, state_of(gp));
     if (at_load(&gp->status, RELAXED) == G_WAITING) {
@@ -94,6 +94,9 @@ LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now)
         say_fd(fd, " \"%s\"", gp->extra->name);
     }
     say_fd(fd, ":\n");
+    if (me) {
+        dump_trace(fd);
+    }
     say_creation(fd, gp);
 }
 
@@ -182,7 +185,7 @@ void dump_all(int fd)
     struct g *me = mp ? mp->curg : NULL;
     int64_t now = now_ns();
     if (me) {
-        say_goroutine(fd, me, now); /* the one that fails comes first */
+        say_goroutine(fd, me, now, true); /* the one that fails comes first */
     }
     for (uint32_t shown = 0;; shown++) {
         s.found = NULL;
@@ -197,7 +200,7 @@ void dump_all(int fd)
             break;
         }
         if (s.found != me) {
-            say_goroutine(fd, s.found, now);
+            say_goroutine(fd, s.found, now, false);
         }
         s.after = s.found_id;
     }

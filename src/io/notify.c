@@ -52,6 +52,8 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
     *w = (struct watch){.ctx = ctx, .signals = set};
     int err = poller_start();
     if (err == -ESRCH) {
+        pirn_ctx_release(ctx);
+        free(w);
         misuse("pirn_ctx_with_signals, and no runtime runs");
     }
     bring(w);

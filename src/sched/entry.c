@@ -47,7 +47,7 @@ void m_wait_for_p(struct m *mp)
         p_bind(mp, pp);
     }
     if (pp && mp->lockedg != gp) { /* without, it is still in the queue */
-        gp->flags &= (uint8_t)~G_BOUND;
+        gp->flags &= (uint16_t)~G_BOUND;
     }
     at_store(&gp->status, G_RUNNING, RELAXED);
 }

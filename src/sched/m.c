@@ -56,6 +56,18 @@ static void say_ended(struct m *mp)
     unlock(&sched.lock);
 }
 
+/* By pthread_exit, or the cancellation of the thread: it has left the stack of the goroutine. */
+static void thread_taken_away(void *arg)
+{
+    struct m *mp = arg;
+    at_store(&mp->where, M_RUNTIME, RELAXED);
+    fatal_dump = dump_all; /* this is g0 */
+    if (mp->curg) {
+        fatal("pthread_exit, or a cancelled thread, in goroutine %lu", mp->curg->id);
+    }
+    fatal("a thread of pirn's was cancelled");
+}
+
 /* This thread is an M until it has nothing to do any more. All signals are blocked, before and after. */
 void m_be(struct m *mp)
 {
@@ -71,7 +83,10 @@ void m_be(struct m *mp)
     if (mp->born) {
         factory_born(mp);
     }
+    mp->cxx = cxx_globals();
+    pthread_cleanup_push(thread_taken_away, mp);
     m_run(mp);
+    pthread_cleanup_pop(0);
     preempt_thread_end(mp);
     thread_altstack_end(altstack);
     free_garbage(mp);

@@ -121,7 +121,7 @@ NEVER(struct gextra *, g_extra, struct g *gp UNUSED)
 NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UNUSED,
       va_list ap UNUSED)
 NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
-      uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
+      uint16_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
 
 /* forget.c has the others too. */
 void wg_forget_goroutines(struct pirn_wg *wg);
