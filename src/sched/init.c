@@ -69,6 +69,9 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.move = env->move;
     sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);
     sched.locks_held_by = env->locks_held_by;
+    sched.leaks = env->leaks;
+    sched.cycles = env->cycles;
+    symbols_set_path();
     sched.globq = (struct globq){0};
     sched.pidle = NULL;
     sched.midle = NULL;
@@ -199,6 +202,9 @@ static void stop_locked(void)
     poller_stop(); /* signals.c knows of preempt.c's handler */
     preempt_stop();
     quit_stop(); /* after the signals that contexts and channels had taken */
+    if (sched.leaks) {
+        dump_left();
+    }
     foreign_late_begin();
     g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {

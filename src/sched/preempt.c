@@ -162,10 +162,12 @@ static void handler(int sig, siginfo_t *info, void *context)
     } else if (where == M_USER && !m_told_to_stop(mp)) {
         at_store(&mp->where, M_RUNTIME, RELAXED);
         at_fence_light(); /* [E1] */
+        at_store(&mp->context, context, RELAXED);
         m_settle(mp);
         if (mp->p && look(mp)) {
             preempt_here(mp);
         }
+        at_store(&mp->context, NULL, RELAXED);
         at_store(&mp->where, M_USER, RELEASE); /* [E2] */
     }
     errno = saved;

@@ -299,6 +299,9 @@ struct m {
     struct p *nextp;
     struct g *nextp_g; /* to run first */
     struct note park;
+    /* for reports, while its goroutine stands still on it */
+    AT(const void *) context; /* of the signal handler that it is in */
+    AT(void *) stands;        /* the frame in which it waits for a P */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;         /* on the idle list */
@@ -366,7 +369,9 @@ struct sched {
     int class;                       /* of default stacks */
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
-    bool preempt;                    /* goroutines are preempted */
+    bool leaks;   /* PIRN_DEBUG=leaks: those that are left at the end are shown */
+    bool cycles;  /* PIRN_DEBUG=deadlock: circles of mutexes are looked for */
+    bool preempt; /* goroutines are preempted */
     int preempt_signal;
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
     at_u32 main_exited; /* goroutine 1 called pirn_exit */
@@ -732,7 +737,10 @@ void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
-void quit_start(void); /* debug/quit.c */
+void dump_left(void);
+void symbols_set_path(void);      /* debug/symbols.c */
+int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */
+void quit_start(void);            /* debug/quit.c */
 void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);
@@ -751,6 +759,7 @@ struct debug_env {
     bool move;
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
+    bool leaks, cycles;
     int procs; /* PIRN_PROCS, or 0 */
 };
 void debug_env_read(struct debug_env *out);
