@@ -44,6 +44,13 @@ void arch_call_on(void *sp, void (*fn)(void *), void *arg);
 #error "pirn runs on x86-64 and aarch64"
 #endif
 
+/* Registers that a signal's context has, and that may hold an address. */
+#if defined(__x86_64__)
+#define ARCH_REGS 16
+#else
+#define ARCH_REGS 31
+#endif
+
 /*
  * The address that thread-local storage is relative to, read anew at each call:
  * compilers keep the address of a __thread variable over a call, which is wrong

@@ -188,18 +188,20 @@ static void print_module(int fd, const void *pc)
     }
 }
 
-/* How a goroutine begins: of no interest. */
-static bool is_beginning(const char *function)
+static bool is_one_of(const char *function, const char *const *names)
 {
-    static const char *const names[] = {"main_goroutine", "call", "call_captured", "go_call_args",
-                                        "g_main"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (!strcmp(function, names[i])) {
-            return true;
-        }
+    while (*names && strcmp(function, *names)) {
+        names++;
     }
-    return false;
+    return *names;
 }
+
+/* How a goroutine begins, how it leaves its stack, how a report begins: of no interest. */
+static const char *const beginnings[] = {"main_goroutine", "call",   "call_captured",
+                                         "go_call_args",   "g_main", NULL};
+static const char *const ends[] = {"switch_to",    "switch_away", "park",   "visit_park",
+                                   "report",       "fatal",       "misuse", "throw",
+                                   "preempt_here", "leave_slow",  "leave",  NULL};
 
 static bool is_public(void *pc)
 {
@@ -223,7 +225,9 @@ static void print_symbols(int fd, const struct symbol *s, int n, bool innermost)
 {
     bool inside = innermost && !strncmp(s[n - 1].function, "pirn_", 5);
     for (int i = inside ? n - 1 : 0; i < n; i++) {
-        say_fd(fd, s[i].place[0] ? "\t%s at %s\n" : "\t%s\n", s[i].function, s[i].place);
+        if (!innermost || !is_one_of(s[i].function, ends)) {
+            say_fd(fd, s[i].place[0] ? "\t%s at %s\n" : "\t%s\n", s[i].function, s[i].place);
+        }
     }
 }
 
@@ -233,11 +237,11 @@ void backtrace_print(int fd, void *const *pcs, int n)
     bool here = symbols_begin();
     for (int i = first_of_interest(pcs, n), first = i; i < n; i++) {
         int known = symbols_of(pcs[i], s, INLINED_MOST);
-        if (known && i + 3 >= n && is_beginning(s[known - 1].function)) {
+        if (known && i + 3 >= n && is_one_of(s[known - 1].function, beginnings)) {
             continue;
         }
         if (known) {
-            print_symbols(fd, s, known, i == first);
+            print_symbols(fd, s, known, i <= first + 1);
         } else {
             say_fd(fd, "\t");
             print_module(fd, pcs[i]);

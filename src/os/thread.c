@@ -62,8 +62,6 @@ int thread_count(void)
     return stat("/proc/self/task", &st) ? -errno : (int)st.st_nlink - 2;
 }
 
-/* The kernel's frame for a handler has all vector registers: up to 11 KB on present machines. */
-#define ALTSTACK ((size_t)64 << 10)
 
 void *thread_altstack_begin(void)
 {

@@ -302,6 +302,11 @@ struct m {
     /* for reports, while its goroutine stands still on it */
     AT(const void *) context; /* of the signal handler that it is in */
     AT(void *) stands;        /* the frame in which it waits for a P */
+    at_u32 regs_seen;         /* preempt.c: its registers are below */
+    uint64_t regs[ARCH_REGS];
+    char *thread_pointer;
+    void *stack_lo; /* of g0 */
+    void *altstack; /* of handlers, if it is ours */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;         /* on the idle list */
@@ -484,6 +489,8 @@ int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old
 bool preempt_due(struct m *mp);
 void preempt_here(struct m *mp);
 void preempt_send(struct m *mp);
+void preempt_show_registers(struct m *mp, const void *context); /* into m.regs */
+bool preempt_see_registers(struct m *mp, int64_t deadline); /* into m.regs; false: can't be had */
 void preempt_check_handler(void);
 
 /* retake.c: on behalf of sysmon */
@@ -558,6 +565,8 @@ void g_at_end_run(struct at_end *e);
 void g_extra_end(struct g *gp);
 void g_extra_dropped(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
+typedef void range_fn(void *at, size_t size, void *arg);
+void g_for_each_slab(range_fn *fn, void *arg);
 void g_fini(bool keep);
 uint32_t g_count(void);
 const char *g_status_name(uint32_t status);
@@ -718,6 +727,7 @@ int stack_init(enum guard_kind kind);
 void stack_fini(bool keep);
 int64_t stack_trim(int64_t now);
 bool stack_contains(const void *addr);
+void stack_for_each_chunk(range_fn *fn, void *arg);
 void stack_metrics(pirn_metrics_v1 *out);
 
 /* foreign.c */

@@ -55,6 +55,11 @@ void wg_forget_goroutines(struct pirn_wg *wg);
 void group_forget(struct waiter *w); /* in pirn_group_wait, before its select */
 void group_forget_room(struct waiter *w);
 
+/* waits.c: calls fn with all that it waits for; block: at is the begin of a block of memory of its own. False:
+ * it also waits for something that comes by itself, or that is not known. */
+typedef void wait_object_fn(const void *at, size_t size, bool block, void *arg);
+bool sync_waits_for(const struct waiter *w, enum wait_reason reason, wait_object_fn *fn, void *arg);
+
 static inline void waitq_put(void **q, struct waiter *w)
 {
     struct waiter *last = *q;
