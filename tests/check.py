@@ -125,6 +125,10 @@ class Check:
         if self.build('native'):
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
+            if shutil.which('gdb'):
+                self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
+            else:
+                self.skip('tests/gdb/run', 'gdb is not installed')
 
     def clang(self):
         """built by clang; unit tests"""

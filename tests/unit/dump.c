@@ -156,6 +156,14 @@ TEST_RUN(not_begun)
 
 /* --- garbage -------------------------------------------------------------------------------------------- */
 
+/* Frames are poisoned. */
+__attribute__((no_sanitize("address"))) static void copy_words(uint64_t *to, const uint64_t *from,
+                                                               size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((volatile uint64_t *)to)[i] = ((const volatile uint64_t *)from)[i];
+}
+
 static uint64_t random_word(struct rand *r, const struct g *gp)
 {
     uint64_t v = (uint64_t)rand_below(r, UINT32_MAX) << 32 | rand_below(r, UINT32_MAX);
@@ -183,19 +191,21 @@ TEST_RUN_ATTR(garbage, .procs = "1")
     uint64_t *sp = parked->sp;
     size_t words = (size_t)((uint64_t *)parked->stack_hi - sp);
     CHECK_LT(words, sizeof saved / sizeof saved[0]);
-    memcpy(saved, sp, words * sizeof *sp);
+    copy_words(saved, sp, words);
     int longest = 0;
     for (int i = 0; i < 20000; i++) {
-        memcpy(sp, saved, words * sizeof *sp);
+        copy_words(sp, saved, words);
         uint32_t n = i % 2 ? (uint32_t)words : 3;
-        for (uint32_t k = 0; k < n; k++)
-            sp[n == 3 ? rand_below(&r, (uint32_t)words) : k] = random_word(&r, parked);
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t word = random_word(&r, parked);
+            copy_words(&sp[n == 3 ? rand_below(&r, (uint32_t)words) : k], &word, 1);
+        }
         int got = backtrace_of_g(parked, pcs, MOST);
         CHECK(got >= 0 && got <= MOST);
         longest = got > longest ? got : longest;
     }
     CHECK_GT(longest, 3);
-    memcpy(sp, saved, words * sizeof *sp);
+    copy_words(sp, saved, words);
     /* And a stack pointer that is none. */
     void *real = parked->sp;
     void *wrong[] = {NULL,
