@@ -418,7 +418,7 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
             tests.append(Test(name, [], skip=program))
         elif kind == 'race':
             tests += race_tests(program, source, name)
-        elif kind == 'die':
+        elif kind in ('die', 'planted'):
             tests += die_tests(program, source, name, run_label, wrapper)
         elif kind == 'example':
             tests.append(Test(name, [*wrapper, program], judge=example_judge(source)))

@@ -207,7 +207,7 @@ def place(goroutine):
                 sal, name = frame.find_sal(), frame.name()
                 file = sal.symtab.filename if sal and sal.symtab else ''
                 own = any(f'src/{d}/' in file for d in ('sched', 'sync', 'time', 'ctx', 'io', 'arch', 'panic'))
-                own = own or (file and 'libc.so' in sal.symtab.objfile.filename)
+                own = own or '/libc.so' in (gdb.solib_name(frame.pc()) or '')
                 if name and not own and file:
                     return f'{name} at {file}:{sal.line}'
                 frame = frame.older()

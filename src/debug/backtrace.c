@@ -21,8 +21,6 @@
 
 #include "debug/unwind.h"
 
-#define LOOKS __attribute__((no_sanitize("address", "thread")))
-
 static bool is_start(uint64_t pc)
 {
     /* arch_call_on is the next one in both files. */
@@ -43,9 +41,9 @@ static int collect(struct unwind *u, void **pcs, int max)
     return n;
 }
 
-static void set_bounds(struct unwind *u, const struct g *gp)
+LOOKS static void set_bounds(struct unwind *u, const struct g *gp)
 {
-    u->lo = (uintptr_t)stack_lo(gp);
+    u->lo = low_end(gp);
     u->hi = (uintptr_t)gp->stack_hi;
 }
 

@@ -3,16 +3,23 @@
 #ifndef PIRN_DEBUG_BACKTRACE_H
 #define PIRN_DEBUG_BACKTRACE_H
 
+#include "debug/unwind.h"
 #include "sched/sched.h"
 
 #define BACKTRACE_MOST 64 /* frames that a report shows */
+
+/* The bounds of its stack, which must be there. */
+LOOKS static inline uintptr_t low_end(const struct g *gp)
+{
+    const struct stack_kind *k = &stack_kinds[gp->class];
+    return (uintptr_t)gp->stack_hi - k->size + k->guard;
+}
 
 /*
  * All give the number of frames, the innermost first. An entry is what a call returns to; where a frame
  * did not call, its pc + 1: so entry - 1 is inside the instruction in any case.
  */
 int backtrace_here(void **pcs, int max);
-struct unwind;
 int backtrace_from(struct unwind *here, void **pcs, int max); /* from this goroutine's registers */
 int backtrace_of_g(struct g *gp, void **pcs, int max);
 /* Of the third argument of a signal handler, which has interrupted code on this goroutine's stack. NULL: on

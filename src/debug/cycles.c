@@ -5,8 +5,7 @@
  *
  * A mutex knows the goroutine that has it (sync/mutex.c). Those who have a mutex that is waited for are the
  * nodes, and the mutex that one of them waits for is its edge; a circle of edges is a deadlock. It is
- * looked at while everybody runs. What is read may be gone already, so it is read within the stack that it
- * is on, or by way of the kernel. A dump shows what it sees; under PIRN_DEBUG=deadlock=1 sysmon looks every
+ * looked at while everybody runs. What is read may be gone already, so it is read by way of the kernel. A dump shows what it sees; under PIRN_DEBUG=deadlock=1 sysmon looks every
  * quarter of a second, and reports a circle that it has seen twice, once.
  *
  * (A mutex may be unlocked by anybody. A program that does that by design may be told of a circle which a
@@ -22,9 +21,6 @@
 #define LOOK_EVERY ((int64_t)250 * 1000 * 1000)
 #define NODES 4096u /* a power of two; goroutines that have a mutex which is waited for */
 #define SHOWN 16u   /* of a circle */
-
-/* Reads Gs and their stacks while they run. */
-#define LOOKS __attribute__((no_sanitize("address", "thread")))
 
 struct node {
     uint64_t id;
@@ -43,20 +39,14 @@ static at_u32 busy;
 
 /* --- edges ------------------------------------------------------------------------------------------- */
 
-static bool on_stack(const struct g *gp, const void *p, size_t size)
-{
-    uintptr_t at = (uintptr_t)p, lo = (uintptr_t)stack_lo(gp), hi = (uintptr_t)gp->stack_hi;
-    return at >= lo && at <= hi - size;
-}
-
-/* 0: it does not wait for one. */
+/* 0: it does not wait for one. The operation of a wait begins with its mutex (sync/waits.c). */
 LOOKS static uintptr_t mutex_waited_for(const struct g *gp)
 {
-    if (at_load(&gp->status, ACQUIRE) != G_WAITING || gp->reason != WAIT_MUTEX || !gp->stack_hi
-        || !on_stack(gp, gp->run.waiter.object, 4 * sizeof(void *))) {
+    uint64_t mutex;
+    if (at_load(&gp->status, ACQUIRE) != G_WAITING || gp->reason != WAIT_MUTEX) {
         return 0;
     }
-    return (uintptr_t)mutex_of_wait(&gp->run.waiter);
+    return peek((uintptr_t)gp->run.waiter.object, &mutex) ? (uintptr_t)mutex : 0;
 }
 
 uint64_t mutex_holder(const struct g *gp)

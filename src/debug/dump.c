@@ -13,9 +13,6 @@
 
 #define STOP_WITHIN ((int64_t)200 * 1000 * 1000)
 
-/* Reads Gs while they run: see above. */
-#define LOOKS __attribute__((no_sanitize("thread")))
-
 static struct groups last;   /* of the report with which the process ends */
 static struct groups others; /* of those with which it does not; under others_busy */
 static at_u32 others_busy;
@@ -117,7 +114,11 @@ EXPORT int pirn_dump(int fd)
 
 EXPORT int pirn_backtrace(void **pcs, int max)
 {
-    return backtrace_here(pcs, max);
+    struct unwind u = {.known = 0};
+    unwind_here(&u);
+    int n = backtrace_from(&u, pcs, max); /* without this frame */
+    __asm__ volatile("");
+    return n;
 }
 
 EXPORT void pirn_backtrace_print(int fd, void *const *pcs, int n)

@@ -14,15 +14,13 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "debug/unwind.h"
+#include "debug/backtrace.h"
 
 #define BUFFER ((size_t)64 << 10)
 #define PAGE ((size_t)4096)
 #define LARGE ((size_t)16 << 20)
 #define TOO_LARGE ((size_t)1 << 40) /* the shadow of a sanitizer */
 #define RED_ZONE 128
-
-#define LOOKS __attribute__((no_sanitize("address", "thread")))
 
 extern __thread struct goargs go_args_tls; /* sched/spawn.c */
 
@@ -92,7 +90,7 @@ static bool owned_before(const void *a, const void *b)
     return ((const struct owned *)a)->hi < ((const struct owned *)b)->hi;
 }
 
-struct g *leakmem_goroutine_at(const struct leakmem *m, const void *addr)
+LOOKS struct g *leakmem_goroutine_at(const struct leakmem *m, const void *addr)
 {
     uint32_t lo = 0, hi = m->nstacks;
     while (lo < hi) { /* the first that ends behind */
@@ -103,7 +101,7 @@ struct g *leakmem_goroutine_at(const struct leakmem *m, const void *addr)
             hi = mid;
         }
     }
-    if (lo == m->nstacks || (uintptr_t)addr < (uintptr_t)stack_lo(m->stacks[lo].g)) {
+    if (lo == m->nstacks || (uintptr_t)addr < low_end(m->stacks[lo].g)) {
         return NULL;
     }
     return m->stacks[lo].g;
@@ -119,7 +117,7 @@ static uintptr_t interrupted_at(const void *context)
 LOOKS void *leakmem_used(const struct g *gp)
 {
     uint32_t status = at_load(&gp->status, RELAXED);
-    uintptr_t lo = (uintptr_t)stack_lo(gp), hi = (uintptr_t)gp->stack_hi, at = (uintptr_t)gp->sp;
+    uintptr_t lo = low_end(gp), hi = (uintptr_t)gp->stack_hi, at = (uintptr_t)gp->sp;
     struct m *mp = gp->flags & G_BOUND ? gp->run.m : NULL;
     struct m *here = getm();
     if (here && here->curg == gp) {

@@ -31,8 +31,6 @@
 #define REGISTERS_WITHIN ((int64_t)200 * 1000 * 1000)
 #define NONE UINT32_MAX
 
-#define LOOKS __attribute__((no_sanitize("address", "thread")))
-
 struct object {
     uintptr_t lo, hi;
     uint32_t waits; /* the first link */

@@ -51,7 +51,7 @@ void symbols_set_path(void)
 /* --- the program --------------------------------------------------------------------------------------- */
 
 /* In the memory of the parent, which waits: nothing but system calls. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static int child(void *arg)
+__attribute__((no_sanitize("address", "thread", "undefined"))) static void child(void *arg)
 {
     static char *const argv[] = {program_path, NULL}, *const env[] = {NULL};
     int fd = *(int *)arg;
@@ -60,7 +60,6 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static int child(
     syscall(SYS_close_range, STDERR_FILENO, ~0u, 0);
     syscall(SYS_execve, program_path, argv, env);
     syscall(SYS_exit_group, 127);
-    return 0;
 }
 
 /* A tool that follows processes would follow this one. */
@@ -76,8 +75,8 @@ static void start(void)
     if (!allowed() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
         return;
     }
-    symbols.pid =
-        clone(child, symbols.stack + sizeof symbols.stack, CLONE_VM | CLONE_VFORK, &pair[1]);
+    symbols.pid = (pid_t)arch_clone(CLONE_VM | CLONE_VFORK, symbols.stack + sizeof symbols.stack,
+                                    child, &pair[1]);
     close(pair[1]);
     if (symbols.pid < 0) {
         close(pair[0]);

@@ -27,9 +27,6 @@
 #include "base/util.h"
 #include "debug/cfi.h"
 
-/* Stacks are read while others run there, and where a tool has forbidden it. */
-#define LOOKS __attribute__((no_sanitize("address", "thread")))
-
 /* --- memory ------------------------------------------------------------------------------------- */
 
 bool peek(uintptr_t addr, uint64_t *out)

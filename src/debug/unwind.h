@@ -22,6 +22,9 @@
 #define UNWIND_PC 32
 #endif
 
+/* Of functions that read Gs and stacks while others run there, and where a tool has forbidden it. */
+#define LOOKS __attribute__((no_sanitize("address", "thread")))
+
 struct unwind {
     uint64_t r[UNWIND_REGS];
     uint64_t known; /* a bit for each register */

@@ -72,6 +72,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.leaks = env->leaks;
     sched.cycles = env->cycles;
     symbols_set_path();
+    roots_start();
     sched.globq = (struct globq){0};
     sched.pidle = NULL;
     sched.midle = NULL;

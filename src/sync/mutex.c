@@ -233,12 +233,7 @@ static NOINLINE void unlock_slow(pirn_mutex *m)
     }
 }
 
-/* For reports: of a record that waits for one. */
-const pirn_mutex *mutex_of_wait(const struct waiter *w)
-{
-    return ((const struct lock_op *)w->object)->mutex;
-}
-
+/* For reports. */
 uint64_t mutex_owner(uint64_t state)
 {
     return state & HELD ? state >> OWNER_SHIFT : 0;

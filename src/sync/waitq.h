@@ -37,8 +37,7 @@ void mutex_lock_again(struct visit v,
  * mutex is not locked, which is to be reported when neither is so any more. */
 bool mutex_unlock_visiting(struct pirn_mutex *m);
 _Noreturn void mutex_not_locked(void);
-/* Of a wait for a mutex; and of a mutex's word, its goroutine. For debug/cycles.c. */
-const struct pirn_mutex *mutex_of_wait(const struct waiter *w);
+/* Of a mutex's word: the goroutine that has it. For debug/cycles.c. */
 uint64_t mutex_owner(uint64_t state);
 
 /* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
