@@ -186,12 +186,19 @@ static void print_module(int fd, const void *pc)
     }
 }
 
-static bool is_one_of(const char *function, const char *const *names)
+/* The program may have functions of the same names. */
+static bool is_ours(const struct symbol *s)
 {
-    while (*names && strcmp(function, *names)) {
+    return strstr(s->place, "src/sched/") || strstr(s->place, "src/arch/")
+           || strstr(s->place, "src/base/");
+}
+
+static bool is_one_of(const struct symbol *s, const char *const *names)
+{
+    while (*names && strcmp(s->function, *names)) {
         names++;
     }
-    return *names;
+    return *names && is_ours(s);
 }
 
 /* How a goroutine begins, how it leaves its stack, how a report begins: of no interest. */
@@ -223,7 +230,7 @@ static void print_symbols(int fd, const struct symbol *s, int n, bool innermost)
 {
     bool inside = innermost && !strncmp(s[n - 1].function, "pirn_", 5);
     for (int i = inside ? n - 1 : 0; i < n; i++) {
-        if (!innermost || !is_one_of(s[i].function, ends)) {
+        if (!innermost || !is_one_of(&s[i], ends)) {
             say_fd(fd, s[i].place[0] ? "\t%s at %s\n" : "\t%s\n", s[i].function, s[i].place);
         }
     }
@@ -235,7 +242,7 @@ void backtrace_print(int fd, void *const *pcs, int n)
     bool here = symbols_begin();
     for (int i = first_of_interest(pcs, n), first = i; i < n; i++) {
         int known = symbols_of(pcs[i], s, INLINED_MOST);
-        if (known && i + 3 >= n && is_one_of(s[known - 1].function, beginnings)) {
+        if (known && i + 3 >= n && is_one_of(&s[known - 1], beginnings)) {
             continue;
         }
         if (known) {

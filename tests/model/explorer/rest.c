@@ -139,6 +139,11 @@ NOTHING(sigstack_look, void)
 NOTHING(quit_start, void)
 NOTHING(quit_stop, void)
 NOTHING(quit_if_asked, void)
+
+__attribute__((weak)) int64_t cycles_look(int64_t now UNUSED)
+{
+    return INT64_MAX;
+}
 NOTHING(visits_allow, void)
 NOTHING(visits_end, void)
 NOTHING(visits_bounds, void **lo UNUSED, size_t *size UNUSED)
