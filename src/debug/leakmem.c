@@ -19,7 +19,7 @@
 #define BUFFER ((size_t)64 << 10)
 #define PAGE ((size_t)4096)
 #define LARGE ((size_t)16 << 20)
-#define TOO_LARGE ((size_t)1 << 40) /* the shadow of a sanitizer */
+#define TOO_LARGE ((size_t)1 << (TOOL_TSAN ? 36 : 40)) /* the shadow of a sanitizer */
 #define RED_ZONE 128
 
 extern __thread struct goargs go_args_tls; /* sched/spawn.c */
