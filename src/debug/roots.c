@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "debug/leakmem.h"
+#include "debug/unwind.h"
 #include "sched/sched.h"
 
 void __lsan_register_root_region(const void *at, size_t size) __attribute__((weak));
@@ -20,11 +21,32 @@ static void tell(void *at, size_t size, void *arg)
     __lsan_register_root_region(at, size);
 }
 
+#if TOOL_ASAN
+/* With detect_stack_use_after_return frames are elsewhere; the stack has their addresses. */
+LOOKS static void tell_frames(const struct g *gp, const char *used, void *arg)
+{
+    void *lo, *hi, *last = NULL;
+    for (void *const *at = (void *const *)(const void *)used;
+         gp->tool.fake && at < (void *const *)gp->stack_hi; at++) {
+        if (__asan_addr_is_in_fake_stack(gp->tool.fake, *at, &lo, &hi) && lo != last) {
+            tell(lo, (size_t)((char *)hi - (char *)lo), arg);
+            last = lo;
+        }
+    }
+}
+#else
+static void tell_frames(const struct g *gp, const char *used, void *arg)
+{
+    (void)gp, (void)used, (void)arg;
+}
+#endif
+
 static void tell_stack(struct g *gp, void *arg)
 {
     if (gp->stack_hi) {
         char *used = leakmem_used(gp);
         tell(used, (size_t)((char *)gp->stack_hi - used), arg);
+        tell_frames(gp, used, arg);
     }
 }
 
