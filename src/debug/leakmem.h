@@ -39,7 +39,8 @@ struct g *leakmem_goroutine_at(const struct leakmem *m, const void *addr);
 extern void *leakmem_from;
 /* Where the used part of its stack begins. */
 void *leakmem_used(const struct g *gp);
-/* All that the program can write to, without goroutine stacks and what is pirn's. False: /proc can't be read. */
+/* All that the program can write to, without goroutine stacks and what is pirn's. False: it can't
+ * be read, or not /proc. */
 bool leakmem_search(struct leakmem *m, words_fn *fn);
 
 void leakmem_sort(void *array, uint32_t n, size_t size, bool (*before)(const void *, const void *));

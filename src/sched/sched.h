@@ -748,7 +748,7 @@ extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
 void dump_all(int fd);
 void dump_left(void);
-void roots_start(void);                  /* debug/roots.c */
+void roots_start(void);           /* debug/roots.c */
 void symbols_set_path(void);      /* debug/symbols.c */
 int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */
 void quit_start(void);            /* debug/quit.c */
