@@ -6,7 +6,7 @@
  * expect-stderr-regex: ^goroutine 1 \[.*\] main:$
  * expect-stderr-regex: ^goroutine \d+ \[.*\] receives "one":$
  * expect-stderr-regex: ^goroutine \d+ \[.*\] receives "two":$
- * expect-stderr-regex: ^goroutine \d+ \[(running|runnable).*\] computes:$
+ * expect-stderr-regex: ^goroutine \d+ \[(running|runnable|preempted).*\] computes:$
  * procs: 1,2,4,16
  * timeout: 20
  */
