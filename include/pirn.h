@@ -217,6 +217,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #include <pirn/time.h>
 #include <pirn/ctx.h>
 #include <pirn/signal.h>
+#include <pirn/debug.h>
 /* clang-format on */
 
 #endif

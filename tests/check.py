@@ -19,13 +19,14 @@ sys.dont_write_bytecode = True
 import run  # noqa: E402  (tests/run.py)
 
 ROOT = run.ROOT
-ALL = ('unit', 'go', 'stress', 'fault', 'die', 'cxx', 'example')
+ALL = ('unit', 'go', 'stress', 'fault', 'die', 'planted', 'cxx', 'example')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 
 # Defaults; what the caller has set wins.
 SANITIZER_ENV = {
     'UBSAN_OPTIONS': 'print_stacktrace=1',
-    'ASAN_OPTIONS': 'detect_stack_use_after_return=0',
+    'ASAN_OPTIONS': 'detect_stack_use_after_return=1',
+    'MSAN_OPTIONS': 'exit_code=1',
     'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0',
 }
 
@@ -126,6 +127,10 @@ class Check:
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
             self.step('tests/levels', ['tests/levels', ROOT / 'build/native'])
+            if shutil.which('gdb'):
+                self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
+            else:
+                self.skip('tests/gdb/run', 'gdb is not installed')
 
     def clang(self):
         """built by clang; unit tests"""
@@ -154,6 +159,13 @@ class Check:
         """undefined sanitizer alone"""
         if self.build('ubsan'):
             self.tests('ubsan', ALL, scale=2)
+
+    def msan(self):
+        """memory sanitizer, by clang (not part of check)"""
+        if not shutil.which('clang'):
+            return self.skip('msan', 'clang is not installed')
+        if self.build('msan'):
+            self.tests('msan', ('unit', 'go', 'planted'), quick=True, scale=3)
 
     def tsan(self):
         """thread sanitizer"""
@@ -254,7 +266,7 @@ class Check:
 
 GROUPS = ('quick', 'static', 'model', 'native', 'clang', 'small', 'chaos', 'asan', 'tsan',
           'aarch64', 'install')
-EXTRA = ('ubsan', 'valgrind', 'stress')
+EXTRA = ('ubsan', 'msan', 'valgrind', 'stress')
 
 
 def tail(text, lines=80):

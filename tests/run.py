@@ -406,6 +406,9 @@ def example_judge(source):
 
 def manifest_tests(path, kinds, run_label='', wrapper=()):
     tests = []
+    symbols = Path(path).resolve().parent.parent / 'src/pirn-symbols'
+    if symbols.exists():  # names in reports, as if it were installed
+        os.environ.setdefault('PIRN_SYMBOLS', str(symbols))
     for line in Path(path).read_text().splitlines():
         if not line.strip():
             continue
@@ -417,7 +420,7 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
             tests.append(Test(name, [], skip=program))
         elif kind == 'race':
             tests += race_tests(program, source, name)
-        elif kind == 'die':
+        elif kind in ('die', 'planted'):
             tests += die_tests(program, source, name, run_label, wrapper)
         elif kind == 'example':
             tests.append(Test(name, [*wrapper, program], judge=example_judge(source)))

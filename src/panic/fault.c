@@ -38,7 +38,8 @@ static struct {
     bool installed;
 } faults;
 
-_Noreturn void fault_panic(int sig, uintptr_t addr, int code); /* called by arch_fault_entry */
+/* Called by arch_fault_entry. */
+_Noreturn void fault_panic(int sig, uintptr_t addr, int code, const void *sp);
 
 /* --- registers --------------------------------------------------------------------------------------- */
 
@@ -49,6 +50,7 @@ _Noreturn void fault_panic(int sig, uintptr_t addr, int code); /* called by arch
 #define ARG0(u) ((u)->uc_mcontext.gregs[REG_RDI])
 #define ARG1(u) ((u)->uc_mcontext.gregs[REG_RSI])
 #define ARG2(u) ((u)->uc_mcontext.gregs[REG_RDX])
+#define ARG3(u) ((u)->uc_mcontext.gregs[REG_RCX])
 #define LR(u) 0
 #define DIRECTION 0x400 /* of string instructions: a function expects upward */
 static void settle_flags(ucontext_t *u)
@@ -63,6 +65,7 @@ typedef greg_t reg;
 #define ARG0(u) ((u)->uc_mcontext.regs[0])
 #define ARG1(u) ((u)->uc_mcontext.regs[1])
 #define ARG2(u) ((u)->uc_mcontext.regs[2])
+#define ARG3(u) ((u)->uc_mcontext.regs[3])
 #define LR(u) ((u)->uc_mcontext.regs[30])
 static void settle_flags(ucontext_t *u)
 {
@@ -130,7 +133,6 @@ static _Noreturn void die_of_overflow(const struct g *gp, ucontext_t *u)
     const struct stack_kind *k = &stack_kinds[gp->class];
     report_begin();
     report_keeps_p();
-    report_trace((void *)PC(u), (void *)FP(u));
     fmt(message, sizeof message, "stack overflow: goroutine %lu outgrew its stack of %zu bytes",
         gp->id, k->size);
     say("fatal error: %s; raise .stack_size\n", message);
@@ -139,7 +141,7 @@ static _Noreturn void die_of_overflow(const struct g *gp, ucontext_t *u)
     say(": sp=%p stack=[%p, %p], %zu bytes of it usable\n", (void *)SP(u), stack_lo(gp),
         gp->stack_hi, k->size - k->guard);
     say("\t.stack_size of pirn_attr is for one goroutine, of pirn_config for all; up to 1 GB\n");
-    report_rest(message);
+    report_goroutines(message, u);
     _exit(2);
 }
 
@@ -165,7 +167,6 @@ static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *m
     uint32_t where = at_load(&mp->where, RELAXED);
     report_begin();
     report_keeps_p();
-    report_trace((void *)PC(u), (void *)FP(u));
     uintptr_t addr = (uintptr_t)info->si_addr;
     if (where == M_RUNTIME) {
         fmt(message, sizeof message, "%s at address %p, inside pirn", name_of(sig), (void *)addr);
@@ -174,20 +175,20 @@ static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *m
             what_is(sig, info->si_code, addr));
     }
     say("fatal error: %s\n\tpc=%p sp=%p\n", message, (void *)PC(u), (void *)SP(u));
-    report_rest(message);
+    report_goroutines(message, u);
 }
 
 /* --- panics ------------------------------------------------------------------------------------------ */
 
-void fault_panic(int sig, uintptr_t addr, int code)
+void fault_panic(int sig, uintptr_t addr, int code, const void *sp)
 {
     if (sig == SIGFPE) {
-        panic_by_fault("runtime error: %s", what_is(sig, code, addr));
+        panic_by_fault(sp, "runtime error: %s", what_is(sig, code, addr));
     }
     if (addr < NULL_PAGE && code != SI_KERNEL) {
-        panic_by_fault("runtime error: invalid memory address or nil pointer dereference");
+        panic_by_fault(sp, "runtime error: invalid memory address or nil pointer dereference");
     }
-    panic_by_fault("runtime error: %s at address %p", name_of(sig), (void *)addr);
+    panic_by_fault(sp, "runtime error: %s at address %p", name_of(sig), (void *)addr);
 }
 
 static void go_on_in_panic(int sig, const siginfo_t *info, ucontext_t *u)
@@ -198,6 +199,7 @@ static void go_on_in_panic(int sig, const siginfo_t *info, ucontext_t *u)
     kept[1] = (uintptr_t)PC(u);
     kept[2] = (uintptr_t)FP(u);
     kept[3] = (uintptr_t)LR(u);
+    ARG3(u) = SP(u);
     SP(u) = (reg)sp;
     PC(u) = (reg)(uintptr_t)arch_fault_entry;
     ARG0(u) = (reg)sig;

@@ -234,6 +234,7 @@ static _Noreturn void raise_panic(struct pirn_panic_info *p, const void *sp)
     struct m *mp = getm();
     marks_drop_below(top, sp);
     p->link = top->panics;
+    p->sp = sp;
     top->panics = p;
     if (mp && mp->curg && at_load(&mp->where, RELAXED) != M_USER) {
         panic_report(p);
@@ -270,14 +271,15 @@ static void raise_misuse(const char *format, va_list ap)
     }
 }
 
-void panic_by_fault(const char *format, ...)
+/* sp: of the code that the signal has interrupted. */
+void panic_by_fault(const void *sp, const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
     struct pirn_panic_info *p = make_text_small(format, ap);
     va_end(ap);
     p->fault = true;
-    raise_panic(p, __builtin_frame_address(0));
+    raise_panic(p, sp);
 }
 
 static struct cxx_globals *cxx_here(void)

@@ -39,6 +39,7 @@ enum mark_kind { MARK_DEFER, MARK_DEFER_NAMED, MARK_TRY, MARK_RUNNING };
 struct pirn_panic_info {
     struct pirn_panic_info *link; /* raised before, and not yet over */
     const char *message;
+    const void *sp; /* of the frame that has raised it */
     bool exits;     /* it is a pirn_exit */
     bool recovered; /* by a deferred call */
     bool fault;     /* frames in between can't be unwound: a signal has interrupted them */
@@ -78,17 +79,16 @@ void defer_cancel(struct pirn_defer_ *d);
 void panic_run(struct gtop *top, struct pirn_defer_ *d, bool unwinds);
 void panic_step(struct gtop *top, struct pirn_defer_ *d, bool unwinds);
 _Noreturn void panic_at_bottom(struct gtop *top);
-_Noreturn void panic_by_fault(const char *format, ...) PRINTF(1, 2);
+_Noreturn void panic_by_fault(const void *sp, const char *format, ...) PRINTF(2, 3);
 
 /* unwind.c */
 extern bool unwind_possible;
 void unwind_start(void);
 void unwind_frames(struct gtop *top, struct pirn_panic_info *p); /* returns if it can't be done */
-int unwind_trace(void **pcs, int most);
 
 /* report.c */
 _Noreturn void panic_report(struct pirn_panic_info *p);
-void report_trace(void *pc, void *fp); /* of the code that a signal has interrupted */
+void report_goroutines(const char *message, const void *context);
 void report_keeps_p(void);
 
 #endif

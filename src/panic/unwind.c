@@ -22,8 +22,6 @@
 
 #pragma weak _Unwind_ForcedUnwind
 #pragma weak _Unwind_GetCFA
-#pragma weak _Unwind_Backtrace
-#pragma weak _Unwind_GetIP
 
 struct cxx_globals *__cxa_get_globals(void);
 #pragma weak __cxa_get_globals
@@ -31,8 +29,6 @@ struct cxx_globals *__cxa_get_globals(void);
 static struct {
     __typeof__(&_Unwind_ForcedUnwind) forced;
     __typeof__(&_Unwind_GetCFA) cfa;
-    __typeof__(&_Unwind_Backtrace) backtrace;
-    __typeof__(&_Unwind_GetIP) ip;
     struct cxx_globals *(*globals)(void);
 } unwinder;
 
@@ -51,8 +47,6 @@ __attribute__((constructor(103))) void unwind_start(void)
 {
     FIND(forced, _Unwind_ForcedUnwind);
     FIND(cfa, _Unwind_GetCFA);
-    FIND(backtrace, _Unwind_Backtrace);
-    FIND(ip, _Unwind_GetIP);
     FIND(globals, __cxa_get_globals);
     unwind_possible = unwinder.forced && unwinder.cfa;
 }
@@ -100,30 +94,4 @@ void unwind_frames(struct gtop *top, struct pirn_panic_info *p)
                                               .exception_cleanup = not_rethrown};
     unwinder.forced(&p->exception, stop, top);
     p->fault = true; /* it does not know even this frame: not again */
-}
-
-struct trace {
-    void **pcs;
-    int n, most;
-};
-
-static _Unwind_Reason_Code note_pc(struct _Unwind_Context *context, void *arg)
-{
-    struct trace *t = arg;
-    void *pc = (void *)unwinder.ip(context);
-    if (t->n == t->most || !pc) {
-        return _URC_END_OF_STACK;
-    }
-    t->pcs[t->n++] = pc;
-    return _URC_NO_REASON;
-}
-
-/* How many; 0: there is no unwinder. */
-int unwind_trace(void **pcs, int most)
-{
-    struct trace t = {.pcs = pcs, .most = most};
-    if (unwinder.backtrace && unwinder.ip) {
-        unwinder.backtrace(note_pc, &t);
-    }
-    return t.n;
 }

@@ -38,8 +38,10 @@
 void m_wait_for_p(struct m *mp)
 {
     struct g *gp = mp->curg;
+    at_store(&mp->stands, __builtin_frame_address(0), RELAXED); /* for reports */
     note_wait(&mp->park);
     note_clear(&mp->park);
+    at_store(&mp->stands, NULL, RELAXED);
     struct p *pp = mp->nextp;
     mp->nextp = NULL;
     mp->nextp_g = NULL;

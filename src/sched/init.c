@@ -76,6 +76,10 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.thread_idle_most = env->thread_idle_most ? env->thread_idle_most : 10 * PIRN_SEC;
     sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);
     sched.locks_held_by = env->locks_held_by;
+    sched.leaks = env->leaks;
+    sched.cycles = env->cycles;
+    symbols_set_path();
+    roots_start();
     sched.globq = (struct globq){0};
     sched.pidle = NULL;
     sched.midle = NULL;
@@ -100,7 +104,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     at_store(&sched.next_id, 2, RELAXED); /* 1 is that of pirn_run */
     at_store(&sched.counts.spawned, 0, RELAXED);
     pthread_sigmask(SIG_SETMASK, NULL, &sched.sigmask);
-    fatal_dump = dump_here;
+    fatal_dump = dump_all;
     fatal_callback = config->on_fatal ? call_on_fatal : NULL;
 }
 
@@ -219,6 +223,9 @@ static void stop_locked(void)
     report_wait(); /* one that was left behind in the midst of it */
     poller_stop(); /* signals.c knows of preempt.c's handler */
     handlers_stop();
+    if (sched.leaks) {
+        dump_left();
+    }
     foreign_late_begin();
     g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {

@@ -61,7 +61,6 @@ static void thread_taken_away(void *arg)
 {
     struct m *mp = arg;
     at_store(&mp->where, M_RUNTIME, RELAXED);
-    fatal_dump = dump_all; /* this is g0 */
     if (mp->curg) {
         fatal("pthread_exit, or a cancelled thread, in goroutine %lu", mp->curg->id);
     }
@@ -77,7 +76,9 @@ void m_be(struct m *mp)
     at_store(&mp->tid, gettid(), RELAXED);
     mp->visits ? visits_bounds(&lo, &size) : thread_stack_bounds(&lo, &size);
     tool_thread_begin(&mp->g0.tool, lo, size);
-    void *altstack = thread_altstack_begin();
+    mp->stack_lo = lo;
+    mp->thread_pointer = arch_thread_pointer();
+    void *altstack = mp->altstack = thread_altstack_begin();
     preempt_thread_begin(mp);
     pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
     if (mp->born) {

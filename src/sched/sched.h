@@ -319,6 +319,14 @@ struct m {
     struct p *nextp;
     struct g *nextp_g; /* to run first */
     struct note park;
+    /* for reports, while its goroutine stands still on it */
+    AT(const void *) context; /* of the signal handler that it is in */
+    AT(void *) stands;        /* the frame in which it waits for a P */
+    at_u32 regs_seen;         /* preempt.c: its registers are below */
+    uint64_t regs[ARCH_REGS];
+    char *thread_pointer;
+    void *stack_lo; /* of g0 */
+    void *altstack; /* of handlers, if it is ours */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;         /* on the idle list */
@@ -387,8 +395,10 @@ struct sched {
     int class;                       /* of default stacks */
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
-    bool preempt;                    /* goroutines are preempted */
-    int64_t thread_idle_most;        /* ns that a thread sleeps before it ends */
+    bool leaks;               /* PIRN_DEBUG=leaks: those that are left at the end are shown */
+    bool cycles;              /* PIRN_DEBUG=deadlock: circles of mutexes are looked for */
+    bool preempt;             /* goroutines are preempted */
+    int64_t thread_idle_most; /* ns that a thread sleeps before it ends */
     int preempt_signal;
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
     at_u32 main_exited; /* goroutine 1 called pirn_exit */
@@ -501,6 +511,8 @@ int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old
 bool preempt_due(struct m *mp);
 void preempt_here(struct m *mp);
 void preempt_send(struct m *mp);
+void preempt_show_registers(struct m *mp, const void *context); /* into m.regs */
+bool preempt_see_registers(struct m *mp, int64_t deadline); /* into m.regs; false: can't be had */
 void preempt_check_handler(void);
 
 /* retake.c: on behalf of sysmon */
@@ -575,6 +587,8 @@ void g_at_end_run(struct at_end *e);
 void g_extra_end(struct g *gp);
 void g_extra_dropped(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
+typedef void range_fn(void *at, size_t size, void *arg);
+void g_for_each_slab(range_fn *fn, void *arg);
 void g_fini(bool keep);
 uint32_t g_count(void);
 const char *g_status_name(uint32_t status);
@@ -750,6 +764,7 @@ int64_t stack_trim(int64_t now);
 bool stack_contains(const void *addr);
 enum stack_place { STACK_NONE, STACK_GUARD, STACK_FREE, STACK_USED };
 enum stack_place stack_place(const void *addr); /* in the handler of a fault */
+void stack_for_each_chunk(range_fn *fn, void *arg);
 void stack_metrics(pirn_metrics_v1 *out);
 
 /* foreign.c */
@@ -769,7 +784,11 @@ void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/, panic/ */
 void dump_all(int fd);
-void quit_start(void); /* debug/quit.c */
+void dump_left(void);
+void roots_start(void);           /* debug/roots.c */
+void symbols_set_path(void);      /* debug/symbols.c */
+int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */
+void quit_start(void);            /* debug/quit.c */
 void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);
@@ -788,8 +807,6 @@ void panic_forget(struct g *gp);
 struct cxx_globals *cxx_globals(void); /* panic/unwind.c */
 void fault_start(void);                /* panic/fault.c */
 void fault_stop(void);
-void dump_trace(int fd); /* panic/report.c */
-void dump_here(int fd);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
 void ctx_unref(struct pirn_ctx *ctx);
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
@@ -798,6 +815,7 @@ struct debug_env {
     bool move;
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
+    bool leaks, cycles;
     int64_t thread_idle_most; /* ns, or 0 */
     int procs;                /* PIRN_PROCS, or 0 */
 };

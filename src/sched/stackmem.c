@@ -239,6 +239,19 @@ __attribute__((no_sanitize("thread"))) enum stack_place stack_place(const void *
     return STACK_NONE;
 }
 
+/* All memory that stacks are cut from. */
+void stack_for_each_chunk(range_fn *fn, void *arg)
+{
+    for (int class = 0; class < STACK_CLASSES; class ++) {
+        struct pool *pool = &pools[class];
+        lock(&pool->lock);
+        for (uint32_t i = 0; i < pool->nchunks; i++) {
+            fn(pool->chunks[i]->base, pool->chunks[i]->nslots * pool->slot_size, arg);
+        }
+        unlock(&pool->lock);
+    }
+}
+
 /* --- guards ------------------------------------------------------------------------------------ */
 
 static void unguard_from_here(struct chunk *c, int err)

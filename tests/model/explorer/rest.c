@@ -140,6 +140,11 @@ NOTHING(sigstack_look, void)
 NOTHING(quit_start, void)
 NOTHING(quit_stop, void)
 NOTHING(quit_if_asked, void)
+
+__attribute__((weak)) int64_t cycles_look(int64_t now UNUSED)
+{
+    return INT64_MAX;
+}
 NOTHING(visits_allow, void)
 NOTHING(visits_end, void)
 NOTHING(visits_bounds, void **lo UNUSED, size_t *size UNUSED)
@@ -199,11 +204,6 @@ STUB void fault_stop(void)
 
 STUB void report_wait(void)
 {
-}
-
-STUB void dump_here(int fd)
-{
-    (void)fd;
 }
 
 STUB struct cxx_globals *cxx_globals(void)
