@@ -96,10 +96,10 @@ static void worker(int id)
     pirn_wg_wait(&wg);
 }
 
-TEST_RUN_ATTR(panics, .procs = "1,2,4,16", .timeout = 60)
+TEST_RUN_ATTR(panics, .procs = "1,2,4,16", .timeout = 120)
 {
     pirn_wg wg = {0};
-    until = pirn_now() + stress_ns(2) / 4;
+    until = pirn_now() + (stress_long() ? stress_ns(0) : stress_ns(2) / 4);
     for (int i = 0; i < GOROUTINES; i++)
         pirn_wg_go(&wg, worker, i);
     pirn_wg_wait(&wg);
