@@ -19,12 +19,13 @@
 
 #define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
 
+/* Written by sysmon, and by who stops the world. */
 static struct {
-    int reserve; /* a descriptor for when there are no more; -1: none */
+    AT(int) reserve; /* a descriptor for when there are no more; -1: none */
     at_u32 said;
-    bool denied; /* for good */
-    bool blind;  /* for want of a descriptor */
-} retake = {.reserve = -1};
+    at_u32 denied; /* for good */
+    at_u32 blind;  /* for want of a descriptor */
+} retake = {.reserve = {-1}};
 
 static int open_proc(int tid)
 {
@@ -35,14 +36,19 @@ static int open_proc(int tid)
 
 static void keep_reserve(void)
 {
-    if (retake.reserve < 0) {
-        retake.reserve = open("/proc/self", O_PATH | O_CLOEXEC);
+    int none = -1;
+    if (at_load(&retake.reserve, RELAXED) >= 0) {
+        return;
+    }
+    int fd = open("/proc/self", O_PATH | O_CLOEXEC);
+    if (fd >= 0 && !at_cas(&retake.reserve, &none, fd, RELAXED, RELAXED)) {
+        close(fd);
     }
 }
 
 static void say_denied(const char *what, int err)
 {
-    retake.denied = true;
+    at_store(&retake.denied, 1, RELAXED);
     if (!at_xchg(&retake.said, 1, RELAXED)) {
         say("pirn: %s (%s): a thread that blocks is not seen, it keeps its P until its slice is "
             "over, "
@@ -56,9 +62,10 @@ static bool is_blocked(int tid)
 {
     char text[16] = "";
     int fd = open_proc(tid);
-    if (fd < 0 && (errno == EMFILE || errno == ENFILE) && retake.reserve >= 0) {
-        close(retake.reserve);
-        retake.reserve = -1;
+    int reserve = -1;
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE)
+        && (reserve = at_xchg(&retake.reserve, -1, RELAXED)) >= 0) {
+        close(reserve);
         fd = open_proc(tid);
     }
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
@@ -67,10 +74,11 @@ static bool is_blocked(int tid)
         close(fd);
     }
     keep_reserve();
-    retake.blind = n < 0 && (err == EMFILE || err == ENFILE);
+    bool blind = n < 0 && (err == EMFILE || err == ENFILE);
+    at_store(&retake.blind, blind, RELAXED);
     if (n < 0 && err != ENOENT && err != ESRCH) {
         say_denied("cannot read /proc/self/task/.../syscall", err);
-        retake.denied = !retake.blind;
+        at_store(&retake.denied, !blind, RELAXED);
     }
     return n > 0 && text[0] != 'r';
 }
@@ -158,7 +166,9 @@ static bool seen_before(struct p *pp, struct m *mp, int64_t now)
 /* The slice is over, and neither a timer nor /proc helps. */
 static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
 {
-    if (sched.preempt && (retake.denied || retake.blind || !at_load(&mp->has_timer, RELAXED))
+    if (sched.preempt
+        && (at_load(&retake.denied, RELAXED) || at_load(&retake.blind, RELAXED)
+            || !at_load(&mp->has_timer, RELAXED))
         && now - pp->seen_since >= sched.config.time_slice / 2) {
         preempt_send(mp);
     }
@@ -173,7 +183,8 @@ bool retake_look(struct p *pp, int64_t now)
         return false;
     }
     bool announced = where == M_ANNOUNCED;
-    if (!announced && (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED)))) {
+    if (!announced
+        && (at_load(&retake.denied, RELAXED) || !is_blocked(at_load(&mp->tid, RELAXED)))) {
         pp->seen_blocked.m = NULL;
         signal_if_over(pp, mp, now);
         return false;
@@ -193,7 +204,7 @@ bool retake_for_world(struct p *pp)
     if (where == M_ANNOUNCED) {
         take(pp, mp, true);
     } else if (where == M_USER) {
-        if (retake.denied || !is_blocked(at_load(&mp->tid, RELAXED))) {
+        if (at_load(&retake.denied, RELAXED) || !is_blocked(at_load(&mp->tid, RELAXED))) {
             return true;
         }
         take(pp, mp, false);
@@ -204,7 +215,7 @@ bool retake_for_world(struct p *pp)
 void retake_start(void)
 {
     at_store(&retake.said, 0, RELAXED);
-    retake.denied = false;
+    at_store(&retake.denied, 0, RELAXED);
     keep_reserve();
     if (at_load(&fence_light_is_full, RELAXED)) {
         say_denied("no membarrier", ENOSYS);
@@ -213,8 +224,8 @@ void retake_start(void)
 
 void retake_stop(void)
 {
-    if (retake.reserve >= 0) {
-        close(retake.reserve);
-        retake.reserve = -1;
+    int reserve = at_xchg(&retake.reserve, -1, RELAXED);
+    if (reserve >= 0) {
+        close(reserve);
     }
 }
