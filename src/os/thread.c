@@ -62,7 +62,6 @@ int thread_count(void)
     return stat("/proc/self/task", &st) ? -errno : (int)st.st_nlink - 2;
 }
 
-
 void *thread_altstack_begin(void)
 {
     stack_t old, own = {.ss_size = ALTSTACK};
