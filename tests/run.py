@@ -15,7 +15,7 @@ A program that must die says what is expected in its head comment:
   expect-no-stderr: TEXT
   expect-race: FN by WHO, FN by WHO   ThreadSanitizer reports these two accesses, by functions
                                FN of goroutines that run WHO (or: thread, main thread); exit 66
-  env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON
+  env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON (LABEL may be a machine: aarch64)
 
 An example must exit 0; what stands below "Prints:" in its head comment, it must print.
 
@@ -27,6 +27,7 @@ compiler must name. It is tried with gcc and clang, and once more with each
 import argparse
 import concurrent.futures
 import os
+import platform
 import re
 import resource
 import select
@@ -302,7 +303,7 @@ def die_tests(program, source, name, run_label='', wrapper=()):
     skip = None
     for line in want.get('skip-in', []):
         where, _, why = line.partition(' ')
-        if where in run_label.split():
+        if where in (*run_label.split(), platform.machine()):
             skip = why or f'not for {where}'
     tests = []
     for full, env in with_procs(name, want.get('procs', [''])[0]):

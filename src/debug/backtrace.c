@@ -235,6 +235,11 @@ static const char *const ends[] = {"switch_to",    "switch_away", "park",   "vis
                                    "report",       "fatal",       "misuse", "throw",
                                    "preempt_here", "leave_slow",  "leave",  NULL};
 
+/* How a panic calls what was deferred: pirn_panic says enough. */
+static const char *const between[] = {
+    "go_call_args", "call_captured", "call",        "defer_call",   "panic_run",
+    "panic_step",   "go_on",         "raise_panic", "raise_misuse", NULL};
+
 enum whose { THEIRS, SYSTEM_CALL, OURS, PUBLIC };
 
 static enum whose whose_is(const void *pc)
@@ -268,11 +273,17 @@ static int first_of_interest(void *const *pcs, int n)
     return 0;
 }
 
-static void print_symbols(int fd, const struct symbol *s, int n, bool innermost)
+static bool is_boring(const struct symbol *s, bool innermost)
+{
+    return is_one_of(s, between) || (innermost && is_one_of(s, ends));
+}
+
+/* all: nothing is left out. */
+static void print_symbols(int fd, const struct symbol *s, int n, bool innermost, bool all)
 {
     bool inside = innermost && !strncmp(s[n - 1].function, "pirn_", 5);
     for (int i = inside ? n - 1 : 0; i < n; i++) {
-        if (!innermost || !is_one_of(&s[i], ends)) {
+        if (all || !is_boring(&s[i], innermost)) {
             say_fd(fd, s[i].place[0] ? "\t%s at %s\n" : "\t%s\n", s[i].function, s[i].place);
         }
     }
@@ -288,7 +299,7 @@ void backtrace_print(int fd, void *const *pcs, int n, bool all)
             continue;
         }
         if (known) {
-            print_symbols(fd, s, known, !all && i <= first + 1);
+            print_symbols(fd, s, known, !all && i <= first + 1, all);
         } else {
             say_fd(fd, "\t");
             print_module(fd, pcs[i]);

@@ -3,7 +3,7 @@
  * The guard of its own stack, by a stray pointer: no overflow.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x\w+: the guard of a goroutine's stack\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t.*\n(\t.*\n)+\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_guard\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_guard\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */
@@ -24,6 +24,7 @@ static void fails(void)
     char here; /* in the first page of a slot of 256 KB, the last 64 KB of which are guarded */
     uintptr_t top = ((uintptr_t)&here + 4095) & ~(uintptr_t)4095;
     touch((char *)(top - (256 << 10) + 4096));
+    __asm__ volatile(""); /* its frame is still there */
 }
 
 static int start(void *arg)

@@ -3,6 +3,7 @@
  * Rule R8: a fault inside pirn, where there may be locks, is no panic, whatever was asked for.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x\w+, inside pirn\n
+ * expect-stderr-regex: ^goroutine 1 \[running\] main:\n(\t.*\n)*\t(pirn_chanv_send at .*chan\.c:\d+|\S+\+0x\w+)\n
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

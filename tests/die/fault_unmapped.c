@@ -3,7 +3,7 @@
  * Where nothing is mapped.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x\w+: nothing there\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t.*\n(\t.*\n)+\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_unmapped\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_unmapped\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */
@@ -24,6 +24,7 @@ static void fails(void)
     char *p = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     munmap(p, 4096);
     touch(p);
+    __asm__ volatile(""); /* its frame is still there */
 }
 
 static int start(void *arg)
