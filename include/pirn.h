@@ -58,6 +58,8 @@ enum pirn_flags {
     PIRN_F_DEADLOCK = 1 << 0,   /* report "all goroutines are asleep" (pirn_run sets it) */
     PIRN_F_SIGQUIT = 1 << 1,    /* SIGQUIT prints the goroutines and exits 2 (pirn_run sets it) */
     PIRN_F_NO_PREEMPT = 1 << 2, /* a goroutine that computes keeps its P */
+    PIRN_F_FAULTS =
+        1 << 3, /* SIGSEGV, SIGBUS and SIGFPE in goroutines are explained (pirn_run sets it) */
 };
 
 /* How descriptors and files are waited for. io_uring needs a build with liburing, and may be forbidden. */
@@ -75,9 +77,11 @@ typedef struct pirn_config {
     pirn_ns time_slice; /* default 10 ms */
     pirn_ns stop_grace; /* how long a stop waits for goroutines that run; default 1 s */
     uint64_t flags;     /* enum pirn_flags */
-    void (*on_fatal)(const char *message); /* called before the goroutine dump of a fatal end */
+    /* Called before the goroutine dump of a fatal end; after a fault, in its signal handler. */
+    void (*on_fatal)(const char *message);
     int preempt_signal; /* default SIGURG; a handler of the program's for it is still called */
     int io;             /* enum pirn_io */
+    int panic_on_fault; /* SIGSEGV, SIGBUS and SIGFPE in a goroutine are panics; sets PIRN_F_FAULTS */
 } pirn_config;
 
 /*
@@ -146,7 +150,7 @@ static inline int pirn_spawn(const pirn_attr *attr, void (*fn)(void *), void *ar
 }
 
 PIRN_API_ void pirn_yield(void); /* lets the others run; may come back on another thread */
-PIRN_NORETURN_ PIRN_API_ void pirn_exit(void); /* ends this goroutine */
+PIRN_NORETURN_ PIRN_API_ void pirn_exit(void); /* runs the deferred calls, ends this goroutine */
 PIRN_API_ uint64_t pirn_id(void);              /* 1 is the first; 0 outside a goroutine */
 PIRN_API_ int pirn_num_goroutines(void);
 PIRN_API_ void pirn_set_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -215,6 +219,7 @@ PIRN_API_ int *pirn_errno_location(void);
 /* Each may use those before it. */
 /* clang-format off */
 #include <pirn/go.h>
+#include <pirn/panic.h>
 #include <pirn/chan.h>
 #include <pirn/sync.h>
 #include <pirn/time.h>
@@ -222,6 +227,7 @@ PIRN_API_ int *pirn_errno_location(void);
 #include <pirn/signal.h>
 #include <pirn/io.h>
 #include <pirn/file.h>
+#include <pirn/debug.h>
 /* clang-format on */
 
 #endif

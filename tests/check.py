@@ -19,13 +19,16 @@ sys.dont_write_bytecode = True
 import run  # noqa: E402  (tests/run.py)
 
 ROOT = run.ROOT
-ALL = ('unit', 'go', 'stress', 'fault', 'die', 'example')
+ALL = ('unit', 'go', 'stress', 'fault', 'die', 'planted', 'cxx', 'example')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 
 # Defaults; what the caller has set wins.
 SANITIZER_ENV = {
     'UBSAN_OPTIONS': 'print_stacktrace=1',
+    # 1 works (tests/planted), but gives each goroutine a second stack of some megabytes: too slow for tens of
+    # thousands of them.
     'ASAN_OPTIONS': 'detect_stack_use_after_return=0',
+    'MSAN_OPTIONS': 'exit_code=1',
     'TSAN_OPTIONS': 'halt_on_error=1:second_deadlock_stack=1:atexit_sleep_ms=0',
 }
 
@@ -125,6 +128,11 @@ class Check:
         if self.build('native'):
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
+            self.step('tests/levels', ['tests/levels', ROOT / 'build/native'])
+            if shutil.which('gdb'):
+                self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
+            else:
+                self.skip('tests/gdb/run', 'gdb is not installed')
 
     def net(self):
         """the servers of examples/ against curl, nc, wrk, redis-cli, redis-benchmark, and mean clients"""
@@ -162,6 +170,13 @@ class Check:
         """undefined sanitizer alone"""
         if self.build('ubsan'):
             self.tests('ubsan', ALL, scale=2)
+
+    def msan(self):
+        """memory sanitizer, by clang (not part of check)"""
+        if not shutil.which('clang'):
+            return self.skip('msan', 'clang is not installed')
+        if self.build('msan'):
+            self.tests('msan', ('unit', 'go', 'planted'), quick=True, scale=3)
 
     def tsan(self):
         """thread sanitizer"""
@@ -265,7 +280,7 @@ class Check:
 
 GROUPS = ('quick', 'static', 'model', 'native', 'net', 'clang', 'small', 'chaos', 'asan', 'tsan',
           'aarch64', 'install')
-EXTRA = ('ubsan', 'valgrind', 'stress')
+EXTRA = ('ubsan', 'msan', 'valgrind', 'stress')
 
 
 def tail(text, lines=80):

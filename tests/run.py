@@ -15,7 +15,7 @@ A program that must die says what is expected in its head comment:
   expect-no-stderr: TEXT
   expect-race: FN by WHO, FN by WHO   ThreadSanitizer reports these two accesses, by functions
                                FN of goroutines that run WHO (or: thread, main thread); exit 66
-  env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON
+  env: K=V   timeout: SECONDS   procs: 1,2   skip-in: LABEL REASON (LABEL may be a machine: aarch64)
 
 An example must exit 0; what stands below "Prints:" in its head comment, it must print.
 
@@ -27,6 +27,7 @@ compiler must name. It is tried with gcc and clang, and once more with each
 import argparse
 import concurrent.futures
 import os
+import platform
 import re
 import resource
 import select
@@ -302,7 +303,7 @@ def die_tests(program, source, name, run_label='', wrapper=()):
     skip = None
     for line in want.get('skip-in', []):
         where, _, why = line.partition(' ')
-        if where in run_label.split():
+        if where in (*run_label.split(), platform.machine()):
             skip = why or f'not for {where}'
     tests = []
     for full, env in with_procs(name, want.get('procs', [''])[0]):
@@ -406,6 +407,9 @@ def example_judge(source):
 
 def manifest_tests(path, kinds, run_label='', wrapper=()):
     tests = []
+    symbols = Path(path).resolve().parent.parent / 'src/pirn-symbols'
+    if symbols.exists():  # names in reports, as if it were installed
+        os.environ.setdefault('PIRN_SYMBOLS', str(symbols))
     for line in Path(path).read_text().splitlines():
         if not line.strip():
             continue
@@ -417,7 +421,7 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
             tests.append(Test(name, [], skip=program))
         elif kind == 'race':
             tests += race_tests(program, source, name)
-        elif kind == 'die':
+        elif kind in ('die', 'planted'):
             tests += die_tests(program, source, name, run_label, wrapper)
         elif kind == 'example':
             tests.append(Test(name, [*wrapper, program], judge=example_judge(source)))
@@ -524,7 +528,7 @@ def main():
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument('programs', nargs='*')
     ap.add_argument('--manifest', action='append', default=[])
-    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,example,race')
+    ap.add_argument('--kinds', default='', help='with --manifest: unit,go,stress,fault,die,cxx,example,race')
     ap.add_argument('--die', action='append', default=[], metavar='PROGRAM=SOURCE')
     ap.add_argument('--compile', action='append', default=[], metavar='FOLDER')
     ap.add_argument('--repeat', type=int, default=1)

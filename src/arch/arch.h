@@ -44,6 +44,13 @@ void arch_call_on(void *sp, void (*fn)(void *), void *arg);
 #error "pirn runs on x86-64 and aarch64"
 #endif
 
+/* Registers that a signal's context has, and that may hold an address. */
+#if defined(__x86_64__)
+#define ARCH_REGS 16
+#else
+#define ARCH_REGS 31
+#endif
+
 /*
  * The address that thread-local storage is relative to, read anew at each call:
  * compilers keep the address of a __thread variable over a call, which is wrong
@@ -60,6 +67,53 @@ static inline char *arch_thread_pointer(void)
     return tp;
 }
 
+/*
+ * The system call clone, for a child that calls fn(arg) on a stack of its own and never returns from it. Not by
+ * libc, where a tool would take it for a fork. The pid, or a negative error.
+ */
+static inline long arch_clone(unsigned long flags, void *stack, void (*fn)(void *), void *arg)
+{
+#if defined(__x86_64__)
+    long result = 56;
+    register long parent __asm__("rdx") = 0;
+    register long child __asm__("r10") = 0;
+    register long tls __asm__("r8") = 0;
+    __asm__ volatile("syscall\n\t"
+                     "testq %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xorl %%ebp, %%ebp\n\t"
+                     "movq %[arg], %%rdi\n\t"
+                     "call *%[fn]\n\t"
+                     "ud2\n"
+                     "1:"
+                     : "+a"(result)
+                     : "D"(flags), "S"(stack), "r"(parent), "r"(child),
+                       "r"(tls), [fn] "b"(fn), [arg] "r"(arg)
+                     : "rcx", "r11", "memory");
+    return result;
+#else
+    register unsigned long x0 __asm__("x0") = flags;
+    register void *x1 __asm__("x1") = stack;
+    register long x2 __asm__("x2") = 0;
+    register long x3 __asm__("x3") = 0;
+    register long x4 __asm__("x4") = 0;
+    register long x8 __asm__("x8") = 220;
+    register void (*x19)(void *) __asm__("x19") = fn;
+    register void *x20 __asm__("x20") = arg;
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x0, x20\n\t"
+                     "blr x19\n\t"
+                     "brk #1\n"
+                     "1:"
+                     : "+r"(x0)
+                     : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x8), "r"(x19), "r"(x20)
+                     : "memory");
+    return (long)x0;
+#endif
+}
+
 /* The argument registers as pirn_go_args_ found them. */
 #define GO_ARGS_MAX 6
 struct goargs {
@@ -67,6 +121,14 @@ struct goargs {
     double f[GO_ARGS_MAX];
 };
 #define GO_HAS_FLOAT 1u /* in the flags of a captured call */
-uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags);
+/* *fp: its frame. Whom it has called returns to go_call_returns. */
+uint64_t go_call_args(const struct goargs *args, void (*fn)(void), unsigned flags, void **fp);
+extern const char go_call_returns[];
+
+/*
+ * A handler lets the code that it has interrupted go on here, with sp below what that uses, aligned to 16:
+ * there lie the old sp and pc. Calls fault_panic with its first three argument registers.
+ */
+extern const char arch_fault_entry[];
 
 #endif

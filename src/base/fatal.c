@@ -18,6 +18,7 @@
 
 void (*fatal_dump)(int fd);
 void (*fatal_callback)(const char *message);
+void (*misuse_raise)(const char *format, va_list ap);
 
 #if AT_NO_FENCES
 at_u32 at_fence_word;
@@ -166,27 +167,43 @@ void say(const char *format, ...)
 
 static at_u32 reporter; /* thread id of the one that reports */
 
-static void report(const char *kind, const char *format, va_list ap)
+void report_wait(void)
 {
-    static char message[512]; /* the reporter's alone */
+    uint32_t who = at_load(&reporter, RELAXED);
+    while (who && who != (uint32_t)gettid()) {
+        pause(); /* the reporter ends the process */
+    }
+}
+
+void report_begin(void)
+{
     uint32_t me = (uint32_t)gettid(), nobody = 0;
     if (!at_cas(&reporter, &nobody, me, ACQ_REL, ACQUIRE)) {
         if (nobody == me) {
             say("\nfatal error: failed again while reporting a failure\n");
             abort();
         }
-        for (;;) {
-            pause(); /* the reporter ends the process */
-        }
+        report_wait();
     }
-    fmt_v(message, sizeof message, format, ap);
-    say("%s: %s\n", kind, message);
+}
+
+void report_rest(const char *message)
+{
     if (fatal_callback) {
         fatal_callback(message);
     }
     if (fatal_dump) {
         fatal_dump(STDERR_FILENO);
     }
+}
+
+static void report(const char *kind, const char *format, va_list ap)
+{
+    static char message[512]; /* the reporter's alone */
+    report_begin();
+    fmt_v(message, sizeof message, format, ap);
+    say("%s: %s\n", kind, message);
+    report_rest(message);
 }
 
 void throw(const char *format, ...)
@@ -211,6 +228,12 @@ void misuse(const char *format, ...)
 {
     va_list ap;
     va_start(ap, format);
+    if (misuse_raise) {
+        va_list again;
+        va_copy(again, ap);
+        misuse_raise(format, again);
+        va_end(again);
+    }
     report("panic", format, ap);
     va_end(ap);
     _exit(2);

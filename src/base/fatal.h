@@ -28,8 +28,21 @@ void say(const char *format, ...) PRINTF(1, 2);
 _Noreturn void throw(const char *format, ...) PRINTF(1, 2);
 /* A condition in which Go too ends the program: "fatal error: ...", dump, exit 2. */
 _Noreturn void fatal(const char *format, ...) PRINTF(1, 2);
-/* A caller's mistake where Go panics: "panic: ...", dump, exit 2. */
+/* A caller's mistake where Go panics: a panic of the goroutine, which it may recover (panic/panic.c), if
+ * the thread has left the runtime; else, as if nobody had: "panic: ...", dump, exit 2. */
 _Noreturn void misuse(const char *format, ...) PRINTF(1, 2);
+/* Raises it. Returns where there can be no panic. */
+extern void (*misuse_raise)(const char *format, va_list ap);
+
+/*
+ * The parts of a report, for those that say more than a line. One at a time: report_begin() returns to
+ * one thread of the process only, the others wait there for its end. Then what is to be said, with
+ * say(), then report_rest(): the program's last word and the goroutines. Then the process must end.
+ */
+void report_begin(void);
+void report_rest(const char *message);
+/* By who is about to end the process in another way: returns only if there is no report. */
+void report_wait(void);
 
 /* Set while the runtime runs: prints the goroutines to fd. */
 extern void (*fatal_dump)(int fd);

@@ -137,6 +137,16 @@ struct waiter *group_done_at_end(pirn_group *g, int result)
     return w;
 }
 
+void group_none(pirn_group *g)
+{
+    struct visit v = visit_begin();
+    struct waiter *w = group_done_at_end(g, 0);
+    if (w) {
+        waiter_ready_list(w);
+    }
+    visit_end(v);
+}
+
 /* Until all have ended, or, if ctx is given, it is cancelled. True: all have ended. */
 static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
 {
@@ -153,6 +163,7 @@ static bool wait_for_end(pirn_group *g, struct pirn_ctx *ctx, bool again)
     }
     if (g->waiters_) {
         word_unlock(word_of(g), word);
+        visit_end(v);
         misuse("group: is waited for already");
     }
     if (select_try(v, &s) >= 0) {

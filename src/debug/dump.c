@@ -1,205 +1,170 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The goroutines, for people: who they are, what they wait for, where they come from.
+ * The goroutines, for people: who they are, what they wait for, where they stand and where they come from.
  *
- * Runs while others may still run, so every G is read as it is at that moment; the memory of a G
- * stays, so the worst is a line that is out of date.
+ * pirn_dump stops the world for the time that it takes to look at them. A fatal report does not: who reports
+ * may hold any lock. It reads every G as it is at that moment; the memory of a G stays, and stacks are read
+ * within their bounds, so the worst is an entry that is out of date.
  */
-#include <dlfcn.h>
 #include <unistd.h>
 
-#include "sched/sched.h"
+#include "debug/cycles.h"
+#include "debug/dump.h"
+#include "debug/groups.h"
 
-#define MOST 100u /* goroutines that are shown one by one */
-#define KINDS 32u /* of those that are counted only */
+#define STOP_WITHIN ((int64_t)200 * 1000 * 1000)
 
-/* Reads Gs while they run: see above. */
-#define LOOKS __attribute__((no_sanitize("thread")))
+static struct groups last;   /* of the report with which the process ends */
+static struct groups others; /* of those with which it does not; under others_busy */
+static at_u32 others_busy;
 
-static void say_duration(int fd, int64_t ns)
+static void add(struct g *gp, void *arg)
 {
-    int64_t ms = ns / 1000000, s = ms / 1000;
-    if (s >= 120) {
-        say_fd(fd, ", %ld minutes", s / 60);
-    } else if (ms >= 10000) {
-        say_fd(fd, ", %ld s", s);
-    } else if (ms >= 10) {
-        say_fd(fd, ", %ld ms", ms);
+    struct groups *s = arg;
+    if (gp != s->first) {
+        groups_add(s, gp);
     }
 }
 
-static void say_pc(int fd, const void *pc)
+static void collect(struct groups *s, const struct g *first)
 {
-    Dl_info info = {0};
-    if (sched.stopped) { /* one of those who are may be inside the loader, and have its lock */
-        say_fd(fd, "%p", pc);
-    } else if (dladdr(pc, &info) && info.dli_sname) {
-        say_fd(fd, "%s+0x%lx", info.dli_sname,
-               (unsigned long)((const char *)pc - (char *)info.dli_saddr));
-    } else if (info.dli_fname) {
-        say_fd(fd, "%s+0x%lx", info.dli_fname,
-               (unsigned long)((const char *)pc - (char *)info.dli_fbase));
-    } else {
-        say_fd(fd, "%p", pc);
+    groups_begin(s, first);
+    if (first) {
+        groups_add(s, (struct g *)(uintptr_t)first);
     }
+    g_for_each(add, s);
 }
 
-LOOKS static void say_creation(int fd, const struct g *gp)
+/* --- at the end ------------------------------------------------------------------------------------ */
+
+static void dump_last(void *arg)
 {
-    if (gp->flags & G_MAIN) {
-        say_fd(fd, "\tstarted by pirn_run\n");
-        return;
-    }
-    say_fd(fd, gp->creator ? "\tcreated by goroutine %lu" : "\tcreated by a thread outside pirn",
-           gp->creator);
-    if (gp->flags & G_SITE_PC) {
-        say_fd(fd, " at ");
-        say_pc(fd, gp->site);
-    } else if (gp->site) {
-        say_fd(fd, " at %s", gp->site + strlen(gp->site) + 1);
-    }
-    say_fd(fd, "\n");
+    struct groups *s = arg;
+    struct m *mp = getm();
+    collect(s, mp ? mp->curg : NULL);
+    groups_print(s, s->fd);
+    cycles_print(s->fd);
 }
 
-LOOKS static const char *state_of(const struct g *gp)
+void dump_begin_at(const void *sp)
 {
-    uint32_t status = at_load(&gp->status, RELAXED);
-    if (status == G_RUNNABLE && gp->flags & G_BOUND && !(gp->extra && gp->extra->locked)) {
-        return "preempted";
-    }
-    return status == G_WAITING ? wait_reason_names[gp->reason % WAIT_REASONS]
-                               : g_status_name(status);
+    last.from = sp;
 }
 
-/* Its function, where that is known. */
-LOOKS static void say_function(int fd, const struct g *gp)
+static bool on_goroutine(const struct m *mp)
 {
-    if (gp->site && !(gp->flags & G_SITE_PC)) {
-        say_fd(fd, " %s", gp->site);
-    }
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    return mp && mp->curg && here >= low_end(mp->curg) && here < (uintptr_t)mp->curg->stack_hi;
 }
 
-LOOKS static void say_goroutine(int fd, const struct g *gp, int64_t now)
-{
-    say_fd(fd, "\ngoroutine %lu [%s", gp->id, state_of(gp));
-    if (at_load(&gp->status, RELAXED) == G_WAITING) {
-        say_duration(fd, now - gp->run.wait_since);
-    }
-    if (gp->extra && gp->extra->locked) {
-        say_fd(fd, ", locked to its thread");
-    }
-    say_fd(fd, "]");
-    say_function(fd, gp);
-    if (gp->extra && gp->extra->name[0]) {
-        say_fd(fd, " \"%s\"", gp->extra->name);
-    }
-    say_fd(fd, ":\n");
-    say_creation(fd, gp);
-}
-
-struct search { /* for the smallest id above `after` */
-    uint64_t after;
-    struct g *found;
-    uint64_t found_id;
-};
-
-LOOKS static void visit(struct g *gp, void *arg)
-{
-    struct search *s = arg;
-    uint64_t id = gp->id;
-    if (id > s->after && (!s->found || id < s->found_id)) {
-        s->found = gp;
-        s->found_id = id;
-    }
-}
-
-/* --- more than can be read one by one: how many do the same ------------------------------------- */
-
-struct kind {
-    const struct g *first;
-    const char *state, *site;
-    uint32_t n;
-};
-
-struct census {
-    uint64_t after;
-    const struct g *but;
-    struct kind kinds[KINDS];
-    uint32_t nkinds, others, n;
-};
-
-LOOKS static void count(struct g *gp, void *arg)
-{
-    struct census *c = arg;
-    struct kind new = {.first = gp, .state = state_of(gp), .site = gp->site, .n = 1};
-    if (gp->id <= c->after || gp == c->but) {
-        return;
-    }
-    c->n++;
-    for (uint32_t i = 0; i < c->nkinds; i++) {
-        if (c->kinds[i].state == new.state && c->kinds[i].site == new.site) {
-            c->kinds[i].n++;
-            return;
-        }
-    }
-    if (c->nkinds < KINDS) {
-        c->kinds[c->nkinds++] = new;
-    } else {
-        c->others++;
-    }
-}
-
-static struct kind *most_frequent(struct census *c)
-{
-    struct kind *most = NULL;
-    for (uint32_t i = 0; i < c->nkinds; i++) {
-        if (c->kinds[i].n && (!most || c->kinds[i].n > most->n)) {
-            most = &c->kinds[i];
-        }
-    }
-    return most;
-}
-
-LOOKS static void say_census(int fd, struct census *c)
-{
-    say_fd(fd, "\n... and %u more goroutines:\n", c->n);
-    for (struct kind *k; (k = most_frequent(c)); k->n = 0) {
-        say_fd(fd, "%u [%s]", k->n, k->state);
-        say_function(fd, k->first);
-        say_fd(fd, ", such as goroutine %lu:\n", k->first->id);
-        say_creation(fd, k->first);
-    }
-    if (c->others) {
-        say_fd(fd, "%u others\n", c->others);
-    }
-}
-
+/* The one that fails comes first. Its stack may be a dense one, or nearly full: there is room on g0. In a
+ * handler, and on g0, there is room here. A sanitizer knows nothing of such a call. */
 void dump_all(int fd)
 {
-    static struct census census; /* one dump in the life of a process, and stacks are small */
-    struct search s = {0};
     struct m *mp = getm();
-    struct g *me = mp ? mp->curg : NULL;
-    int64_t now = now_ns();
-    if (me) {
-        say_goroutine(fd, me, now); /* the one that fails comes first */
+    last.fd = fd;
+    last.here.known = 0;
+    if (mp && mp->curg) {
+        unwind_here(&last.here);
     }
-    for (uint32_t shown = 0;; shown++) {
-        s.found = NULL;
-        g_for_each(visit, &s);
-        if (!s.found) {
-            break;
-        }
-        if (shown == MOST) {
-            census = (struct census){.after = s.after, .but = me};
-            g_for_each(count, &census);
-            say_census(fd, &census);
-            break;
-        }
-        if (s.found != me) {
-            say_goroutine(fd, s.found, now);
-        }
-        s.after = s.found_id;
+    if (on_goroutine(mp) && !TOOL_BIG_FRAMES) {
+        arch_call_on(mp->g0.sp, dump_last, &last);
+    } else {
+        dump_last(&last);
+    }
+    __asm__ volatile(""); /* this frame is where the trace begins */
+}
+
+void dump_thread(int fd, const void *context)
+{
+    static void *pcs[BACKTRACE_MOST]; /* the reporter's alone */
+    struct unwind u = {.known = 0};
+    int n;
+    symbols_set_path(); /* there may be no runtime */
+    if (context) {
+        n = backtrace_of_context(NULL, context, pcs, BACKTRACE_MOST);
+    } else {
+        unwind_here(&u);
+        n = backtrace_from(&u, last.from, pcs, BACKTRACE_MOST);
+    }
+    say_fd(fd, "\nthread %d, outside goroutines:\n", (int)gettid());
+    backtrace_print(fd, pcs, n, context);
+}
+
+/* --- now and then ---------------------------------------------------------------------------------- */
+
+static struct groups *take_others(void)
+{
+    uint32_t none = 0;
+    while (!at_cas(&others_busy, &none, 1, ACQUIRE, RELAXED)) {
+        none = 0;
+        pirn_yield();
+    }
+    return &others;
+}
+
+static void give_others(void)
+{
+    at_store(&others_busy, 0, RELEASE);
+}
+
+static void dump_now(int fd)
+{
+    struct m *mp = getm();
+    struct groups *s = take_others();
+    s->here.known = 0;
+    bool stopped = world_stop(now_ns() + STOP_WITHIN);
+    collect(s, mp ? mp->curg : NULL);
+    if (stopped) {
+        world_start();
+    }
+    groups_print(s, fd);
+    cycles_print(fd);
+    give_others();
+}
+
+EXPORT int pirn_dump(int fd)
+{
+    struct m *mp = stop_point();
+    if (mp && mp->curg->class < STACK_DENSE) {
+        return -ENOTSUP; /* a dense stack is too small for this */
+    }
+    if (mp) {
+        dump_now(fd);
+        return 0;
+    }
+    if (!foreign_enter()) {
+        return -EAGAIN; /* no runtime runs */
+    }
+    dump_now(fd);
+    foreign_leave();
+    return 0;
+}
+
+EXPORT int pirn_backtrace(void **pcs, int max)
+{
+    struct unwind u = {.known = 0};
+    unwind_here(&u);
+    int n = backtrace_from(&u, NULL, pcs, max); /* without this frame */
+    __asm__ volatile("");
+    return n;
+}
+
+EXPORT void pirn_backtrace_print(int fd, void *const *pcs, int n)
+{
+    backtrace_print(fd, pcs, n, false);
+}
+
+/* PIRN_DEBUG=leaks: at the end of the runtime, when no thread is left. */
+void dump_left(void)
+{
+    collect(&last, NULL);
+    if (last.total) {
+        say(last.total == 1 ? "pirn: %u goroutine is left as the runtime ends:\n"
+                            : "pirn: %u goroutines are left as the runtime ends:\n",
+            last.total);
+        groups_print(&last, STDERR_FILENO);
+        say("\n");
     }
 }
 
@@ -208,13 +173,19 @@ LOOKS void dump_locks(const struct g *gp)
 {
     const char *kind;
     const void *site;
+    bool names = symbols_begin();
     while (sched.locks_held_by(gp->id, &kind, &site)) {
         say_fd(STDERR_FILENO, "pirn: goroutine %lu", gp->id);
-        say_function(STDERR_FILENO, gp);
+        if (gp->site && !(gp->flags & G_SITE_PC)) {
+            say_fd(STDERR_FILENO, " %s", gp->site);
+        }
         say_fd(STDERR_FILENO, " has left its thread (%s) with a %s, which it locked at ",
                gp->reason == WAIT_NONE ? "yield" : wait_reason_names[gp->reason % WAIT_REASONS],
                kind);
-        say_pc(STDERR_FILENO, site);
+        backtrace_print_place(STDERR_FILENO, site);
         say_fd(STDERR_FILENO, "\n");
+    }
+    if (names) {
+        symbols_end();
     }
 }

@@ -54,6 +54,8 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
     bring(NULL);
     if (!visit_can_wait(v)) {
         visit_end(v);
+        pirn_ctx_release(ctx);
+        free(w);
         misuse("pirn_ctx_with_signals, and no runtime runs");
     }
     int err = signal_watch(&w);

@@ -147,6 +147,8 @@ static inline void word_unlock(at_u64 *word, uint64_t value)
 int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
                   bool block_signals);
 void thread_stack_bounds(void **lo, size_t *size);
+/* The kernel's frame for a handler has all vector registers: up to 11 KB on present machines. */
+#define ALTSTACK ((size_t)64 << 10)
 void *
 thread_altstack_begin(void); /* for signal handlers, if it has none; NULL: has, or no memory */
 void thread_altstack_end(void *stack);

@@ -7,6 +7,8 @@
  *   guard=auto|madvise|mprotect|none   how stacks are guarded
  *   idle=MS                            a thread that has slept so long ends (10000)
  *   preempt=off                        a goroutine that computes keeps its P
+ *   leaks=1                            goroutines that are left when the runtime ends are shown
+ *   deadlock=1                         goroutines that wait for each other's mutexes are reported
  *   move=1                             a goroutine changes its thread at every switch
  *   locks=1                            the same, and one that has waited with a lock of its thread's is
  *                                      reported; with LD_PRELOAD=libpirn-locks.so (preload/locks.c)
@@ -38,12 +40,27 @@ static bool is_bool(const char *value)
     return !strcmp(value, "0") || !strcmp(value, "1");
 }
 
-static bool set_move(struct debug_env *env, const char *value)
+static bool set_flag(bool *flag, const char *value)
 {
     if (is_bool(value)) {
-        env->move = *value == '1';
+        *flag = *value == '1';
     }
     return is_bool(value);
+}
+
+static bool set_move(struct debug_env *env, const char *value)
+{
+    return set_flag(&env->move, value);
+}
+
+static bool set_leaks(struct debug_env *env, const char *value)
+{
+    return set_flag(&env->leaks, value);
+}
+
+static bool set_deadlock(struct debug_env *env, const char *value)
+{
+    return set_flag(&env->cycles, value);
 }
 
 static bool set_locks(struct debug_env *env, const char *value)
@@ -88,8 +105,8 @@ static const struct {
     const char *name;
     bool (*set)(struct debug_env *, const char *);
 } options[] = {
-    {"guard", set_guard}, {"idle", set_idle}, {"io", set_io},
-    {"locks", set_locks}, {"move", set_move}, {"preempt", set_preempt},
+    {"deadlock", set_deadlock}, {"guard", set_guard}, {"idle", set_idle}, {"io", set_io},
+    {"leaks", set_leaks},       {"locks", set_locks}, {"move", set_move}, {"preempt", set_preempt},
 };
 
 static bool set_option(struct debug_env *env, char *word)

@@ -38,8 +38,10 @@
 void m_wait_for_p(struct m *mp)
 {
     struct g *gp = mp->curg;
+    at_store(&mp->stands, __builtin_frame_address(0), RELAXED); /* for reports */
     note_wait(&mp->park);
     note_clear(&mp->park);
+    at_store(&mp->stands, NULL, RELAXED);
     struct p *pp = mp->nextp;
     mp->nextp = NULL;
     mp->nextp_g = NULL;
@@ -47,7 +49,7 @@ void m_wait_for_p(struct m *mp)
         p_bind(mp, pp);
     }
     if (pp && mp->lockedg != gp) { /* without, it is still in the queue */
-        gp->flags &= (uint8_t)~G_BOUND;
+        gp->flags &= (uint16_t)~G_BOUND;
     }
     at_store(&gp->status, G_RUNNING, RELAXED);
 }

@@ -213,6 +213,14 @@ void g_for_each(void (*fn)(struct g *, void *), void *arg)
     }
 }
 
+/* What they lie in. */
+void g_for_each_slab(range_fn *fn, void *arg)
+{
+    for (struct slab *s = at_load(&slabs, ACQUIRE); s; s = s->next) {
+        fn(s, s->size, arg);
+    }
+}
+
 /*
  * First all that have ended, then all that were spawned: so one that is spawned on a P and ends on
  * another meanwhile is counted once too often, and never less than nothing. [C1] the ended count

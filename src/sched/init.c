@@ -37,11 +37,13 @@ static int check_config(pirn_config *c)
 {
     if (c->procs < 0 || c->procs > PROCS_MAX || c->max_threads < 0 || c->time_slice < 0
         || c->stop_grace < 0
-        || (c->flags & ~(uint64_t)(PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_NO_PREEMPT))
+        || (c->flags
+            & ~(uint64_t)(PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_NO_PREEMPT | PIRN_F_FAULTS))
         || c->preempt_signal < 0 || c->preempt_signal > 64 || c->io < PIRN_IO_AUTO
         || c->io > PIRN_IO_URING) {
         return -EINVAL;
     }
+    c->flags |= c->panic_on_fault ? PIRN_F_FAULTS : 0;
     c->max_threads = c->max_threads ? c->max_threads : 10000;
     c->stack_size = c->stack_size ? c->stack_size : (size_t)256 << 10;
     c->time_slice = c->time_slice ? c->time_slice : 10 * PIRN_MS;
@@ -60,6 +62,10 @@ static void call_on_fatal(const char *message)
         at_store(&mp->where, M_USER, RELAXED); /* it may call what it likes */
     }
     sched.config.on_fatal(message);
+    mp = getm();
+    if (mp && mp->curg) {
+        at_store(&mp->where, M_RUNTIME, RELAXED); /* it is not to be stopped before the end */
+    }
 }
 
 static void reset(const pirn_config *config, const struct debug_env *env)
@@ -73,6 +79,10 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.thread_idle_most = env->thread_idle_most ? env->thread_idle_most : 10 * PIRN_SEC;
     sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);
     sched.locks_held_by = env->locks_held_by;
+    sched.leaks = env->leaks;
+    sched.cycles = env->cycles;
+    symbols_set_path();
+    roots_start();
     sched.globq = (struct globq){0};
     sched.pidle = NULL;
     sched.midle = NULL;
@@ -102,6 +112,19 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     fatal_callback = config->on_fatal ? call_on_fatal : NULL;
 }
 
+static void handlers_start(void)
+{
+    quit_start();
+    fault_start();
+}
+
+static void handlers_stop(void)
+{
+    preempt_stop();
+    fault_stop();
+    quit_stop(); /* after the signals that contexts and channels had taken */
+}
+
 static int start_threads(int procs)
 {
     p_resize(procs, NULL, false);
@@ -114,18 +137,16 @@ static int start_threads(int procs)
     }
     io_start();
     sigstack_start();
-    quit_start();
+    handlers_start();
     err = sysmon_start();
     if (err) {
-        quit_stop();
-        preempt_stop();
+        handlers_stop();
         return err;
     }
     err = factory_start();
     if (err) {
         sysmon_stop();
-        quit_stop();
-        preempt_stop();
+        handlers_stop();
         return err;
     }
     lock(&sched.lock);
@@ -135,8 +156,7 @@ static int start_threads(int procs)
     if (err) {
         factory_stop();
         sysmon_stop();
-        quit_stop();
-        preempt_stop();
+        handlers_stop();
     }
     return err;
 }
@@ -150,6 +170,7 @@ static int start_locked(const pirn_config *given)
         return err;
     }
     debug_env_read(&env);
+    panic_start();
     reset(&config, &env);
     int procs = config.procs ? config.procs : env.procs;
     at_store(&sched.life, LIFE_STARTING, RELAXED);
@@ -189,6 +210,7 @@ static void forget(struct g *gp, void *arg)
         timer_forget_start(&gp->start);
     }
     g_extra_dropped(gp);
+    panic_forget(gp);
     if (gp->reason != WAIT_NONE && !stopped) {
         sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
     }
@@ -197,15 +219,19 @@ static void forget(struct g *gp, void *arg)
 static void stop_locked(void)
 {
     bool left_behind;
+    report_wait();
     at_store(&sched.life, LIFE_STOPPING, RELAXED);
     m_tell_all_to_stop();
     factory_stop();
     sysmon_stop(); /* it looks at Ms */
     m_fini(sched.config.stop_grace, &left_behind);
     left_behind = io_stop(sched.config.stop_grace, left_behind); /* kernel and helpers let go */
+    report_wait();  /* one that was left behind in the midst of it */
     signals_stop(); /* it knows of preempt.c's handler */
-    preempt_stop();
-    quit_stop(); /* after the signals that contexts and channels had taken */
+    handlers_stop();
+    if (sched.leaks) {
+        dump_left();
+    }
     foreign_late_begin();
     g_for_each(forget, NULL); /* objects of the program live on; those on our stacks don't */
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
@@ -309,7 +335,7 @@ EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(v
     if (getm()) {
         return -EBUSY;
     }
-    known.flags |= PIRN_F_DEADLOCK | PIRN_F_SIGQUIT;
+    known.flags |= PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_FAULTS;
     err = take_start(&known, &first);
     if (err) {
         return err;

@@ -156,7 +156,7 @@ EXPORT void pirn_unlock_thread(void)
     }
     struct g *gp = mp->curg;
     if (gp->extra && gp->extra->locked && --gp->extra->locked == 0 && !mp->visits) {
-        gp->flags &= (uint8_t)~G_BOUND;
+        gp->flags &= (uint16_t)~G_BOUND;
         mp->lockedg = NULL;
     }
     leave();
@@ -166,7 +166,7 @@ EXPORT void pirn_unlock_thread(void)
 void bound_leaves(struct m *mp, struct g *gp)
 {
     if (mp->visits && gp->extra->locked == 0) {
-        gp->flags &= (uint8_t)~G_BOUND;
+        gp->flags &= (uint16_t)~G_BOUND;
         mp->lockedg = NULL;
     }
 }

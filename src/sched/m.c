@@ -56,6 +56,17 @@ static void say_ended(struct m *mp)
     unlock(&sched.lock);
 }
 
+/* By pthread_exit, or the cancellation of the thread: it has left the stack of the goroutine. */
+static void thread_taken_away(void *arg)
+{
+    struct m *mp = arg;
+    at_store(&mp->where, M_RUNTIME, RELAXED);
+    if (mp->curg) {
+        fatal("pthread_exit, or a cancelled thread, in goroutine %lu", mp->curg->id);
+    }
+    fatal("a thread of pirn's was cancelled");
+}
+
 /* This thread is an M until it has nothing to do any more. All signals are blocked, before and after. */
 void m_be(struct m *mp)
 {
@@ -65,13 +76,18 @@ void m_be(struct m *mp)
     at_store(&mp->tid, gettid(), RELAXED);
     mp->visits ? visits_bounds(&lo, &size) : thread_stack_bounds(&lo, &size);
     tool_thread_begin(&mp->g0.tool, lo, size);
-    void *altstack = thread_altstack_begin();
+    mp->stack_lo = lo;
+    mp->thread_pointer = arch_thread_pointer();
+    void *altstack = mp->altstack = thread_altstack_begin();
     preempt_thread_begin(mp);
     pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
     if (mp->born) {
         factory_born(mp);
     }
+    mp->cxx = cxx_globals();
+    pthread_cleanup_push(thread_taken_away, mp);
     m_run(mp);
+    pthread_cleanup_pop(0);
     preempt_thread_end(mp);
     thread_altstack_end(altstack);
     free_garbage(mp);

@@ -28,12 +28,15 @@
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "sched/switch.h"
 
 #define TICKS_PER_SLICE 2
 #define LEAST_SLICE ((int64_t)8 * 1000 * 1000) /* two ticks of the kernel at 250 Hz */
+
+enum { REGS_WANTED = 1, REGS_SEEN };
 
 static struct {
     struct sigaction before;
@@ -145,6 +148,20 @@ static void call_handler_before(int sig, siginfo_t *info, void *context)
     chaining = false;
 }
 
+/* For who looks for addresses in all memory. */
+void preempt_show_registers(struct m *mp, const void *context)
+{
+    const ucontext_t *u = context;
+    for (int i = 0; i < ARCH_REGS; i++) {
+#if defined(__x86_64__)
+        mp->regs[i] = (uint64_t)u->uc_mcontext.gregs[i]; /* without rip, which is the 17th */
+#else
+        mp->regs[i] = u->uc_mcontext.regs[i];
+#endif
+    }
+    at_store(&mp->regs_seen, REGS_SEEN, RELEASE); /* [V1] */
+}
+
 static void handler(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -154,6 +171,9 @@ static void handler(int sig, siginfo_t *info, void *context)
         errno = saved;
         return;
     }
+    if (at_load(&mp->regs_seen, RELAXED) == REGS_WANTED) {
+        preempt_show_registers(mp, context);
+    }
     uint32_t where = at_load(&mp->where, RELAXED);
     if (where == M_RUNTIME) {
         if (mp->curg && look(mp)) {
@@ -162,10 +182,12 @@ static void handler(int sig, siginfo_t *info, void *context)
     } else if (where == M_USER && !m_told_to_stop(mp)) {
         at_store(&mp->where, M_RUNTIME, RELAXED);
         at_fence_light(); /* [E1] */
+        at_store(&mp->context, context, RELAXED);
         m_settle(mp);
         if (mp->p && look(mp)) {
             preempt_here(mp);
         }
+        at_store(&mp->context, NULL, RELAXED);
         at_store(&mp->where, M_USER, RELEASE); /* [E2] */
     }
     errno = saved;
@@ -233,6 +255,24 @@ void preempt_send(struct m *mp)
     int tid = at_load(&mp->tid, RELAXED);
     at_store(&mp->signalled, 1, RELAXED);
     syscall(SYS_rt_tgsigqueueinfo, getpid(), tid, sched.preempt_signal, &info);
+}
+
+/* The world stands still, but this one, with a goroutine, is in a system call or on its way back. Its call may end
+ * with EINTR. */
+bool preempt_see_registers(struct m *mp, int64_t deadline)
+{
+    if (!preempt.installed) {
+        return false;
+    }
+    at_store(&mp->regs_seen, REGS_WANTED, RELAXED);
+    preempt_send(mp);
+    while (at_load(&mp->regs_seen, ACQUIRE) != REGS_SEEN) { /* [V1] */
+        if (now_ns() >= deadline) {
+            return false;
+        }
+        thread_yield();
+    }
+    return true;
 }
 
 /* --- life -------------------------------------------------------------------------------------------- */

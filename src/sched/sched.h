@@ -88,6 +88,7 @@ enum g_flags {
     G_SITE_PC = 32,  /* site is a return address, not a text */
     G_DROPPED = 64,  /* the runtime ends, and it was stopped at its entry into pirn */
     G_BOUND = 128,   /* runs on run.m only: it was stopped in the midst of its code, or is locked */
+    G_CXX = 256,     /* left in the midst of C++ exceptions: gtop.cxx */
 };
 
 /* Before the first run: what to call. At most 6 arguments in all: integer registers are
@@ -136,15 +137,33 @@ struct gextra { /* what few goroutines have; made on demand, kept with the G */
     uint32_t locked;   /* pirn_lock_thread less pirn_unlock_thread */
 };
 
+/* What C++ keeps for each thread: __cxa_eh_globals. */
+struct cxx_globals {
+    void *caught;
+    uintptr_t uncaught;
+};
+
+/* At the high end of its stack, or thread-local for a thread without goroutines: panic/panic.h. */
+struct gtop {
+    struct pirn_defer_ *defers;     /* the innermost */
+    struct pirn_defer_ *outermost;  /* of the same list */
+    struct pirn_panic_info *panics; /* under way, the newest first */
+    struct running *running;        /* the deferred call that a panic runs */
+    struct pirn_defer_ *unwinds;    /* the next that may be called by code that unwinds a frame */
+    struct cxx_globals cxx;         /* G_CXX: while away */
+    void *unused;                   /* keeps the stack aligned */
+};
+_Static_assert(sizeof(struct gtop) % 16 == 0, "the stack begins below it, aligned");
+
 struct g {
     /* one cache line: what a switch touches */
     void *sp;       /* while away; NULL: starts at stack_hi */
     void *stack_hi; /* NULL: not started, has no stack yet */
     struct g *link; /* the one list that it is on */
     AT(uint32_t) status;
-    uint8_t class; /* of its stack */
-    uint8_t flags;
+    uint8_t class;  /* of its stack */
     uint8_t reason; /* enum wait_reason */
+    uint16_t flags;
     uint64_t id;
     uint64_t creator; /* id of the goroutine that spawned it */
     const char *site; /* "fn\0file:line", or NULL */
@@ -281,13 +300,14 @@ struct m {
     /* owner only */
     struct g *curg; /* NULL on g0 */
     struct p *p;
-    void *garbage;     /* to be freed when it is out of the runtime */
-    void *brings;      /* memory with which it enters: to be freed if it is stopped there */
-    struct g *lockedg; /* runs this one only */
-    bool ends;         /* after a goroutine that ended locked to it */
-    bool retires;      /* set with the note: it has slept for long enough */
-    bool visits;       /* the thread is pirn_run's, and here for goroutine 1: lockthread.c */
-    struct {           /* preempt.c: at the last tick of its CPU clock */
+    struct cxx_globals *cxx; /* of the thread; NULL: there is no C++ in the program */
+    void *garbage;           /* to be freed when it is out of the runtime */
+    void *brings;            /* memory with which it enters: to be freed if it is stopped there */
+    struct g *lockedg;       /* runs this one only */
+    bool ends;               /* after a goroutine that ended locked to it */
+    bool retires;            /* set with the note: it has slept for long enough */
+    bool visits;             /* the thread is pirn_run's, and here for goroutine 1: lockthread.c */
+    struct {                 /* preempt.c: at the last tick of its CPU clock */
         struct p *p;
         uint32_t tick;
         uint64_t switches;
@@ -309,6 +329,14 @@ struct m {
     at_u32 polls;       /* sleeps in the poller, not on its note: [P1] */
     uint16_t polled[4]; /* the pollers that were ready then, to be looked at; owner only */
     uint8_t npolled;
+    /* for reports, while its goroutine stands still on it */
+    AT(const void *) context; /* of the signal handler that it is in */
+    AT(void *) stands;        /* the frame in which it waits for a P */
+    at_u32 regs_seen;         /* preempt.c: its registers are below */
+    uint64_t regs[ARCH_REGS];
+    char *thread_pointer;
+    void *stack_lo; /* of g0 */
+    void *altstack; /* of handlers, if it is ours */
     /* under sched.lock */
     struct m *idle_next, *idle_prev;
     bool idle;         /* on the idle list */
@@ -379,8 +407,10 @@ struct sched {
     int class;                       /* of default stacks */
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
-    bool preempt;                    /* goroutines are preempted */
-    int64_t thread_idle_most;        /* ns that a thread sleeps before it ends */
+    bool leaks;               /* PIRN_DEBUG=leaks: those that are left at the end are shown */
+    bool cycles;              /* PIRN_DEBUG=deadlock: circles of mutexes are looked for */
+    bool preempt;             /* goroutines are preempted */
+    int64_t thread_idle_most; /* ns that a thread sleeps before it ends */
     int preempt_signal;
     bool io_says;       /* PIRN_DEBUG=io=1 */
     sigset_t sigmask;   /* of Ms: that of the thread which started the runtime */
@@ -494,6 +524,8 @@ int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old
 bool preempt_due(struct m *mp);
 void preempt_here(struct m *mp);
 void preempt_send(struct m *mp);
+void preempt_show_registers(struct m *mp, const void *context); /* into m.regs */
+bool preempt_see_registers(struct m *mp, int64_t deadline); /* into m.regs; false: can't be had */
 void preempt_check_handler(void);
 
 /* retake.c: on behalf of sysmon */
@@ -568,13 +600,17 @@ void g_at_end_run(struct at_end *e);
 void g_extra_end(struct g *gp);
 void g_extra_dropped(struct g *gp);
 void g_for_each(void (*fn)(struct g *, void *), void *arg);
+typedef void range_fn(void *at, size_t size, void *arg);
+void g_for_each_slab(range_fn *fn, void *arg);
 void g_fini(bool keep);
 uint32_t g_count(void);
 const char *g_status_name(uint32_t status);
 
 /* spawn.c */
-int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
+int spawn(const pirn_attr *attr, const struct gstart *start, uint16_t flags, const char *site,
           struct pirn_wg *wg);
+uint64_t call_captured(const struct gstart *start, uint16_t flags, void **fp);
+_Noreturn void g_end_here(bool exits);
 /* Also on g0. entered: a foreign thread is inside foreign_enter(). */
 int spawn_by_runtime(const struct gstart *start, const char *site, bool entered);
 void *g_main(void); /* called by arch_start */
@@ -689,6 +725,17 @@ void stack_refill_g0(struct p *pp, int class);
 void stack_flush(struct p *pp);
 void stack_check(struct g *gp);
 
+static inline struct gtop *g_top(const struct g *gp)
+{
+    return (struct gtop *)gp->stack_hi - 1;
+}
+
+/* Where its first frame begins. */
+static inline void *stack_start(const struct g *gp)
+{
+    return g_top(gp);
+}
+
 /* The lowest usable address. */
 static inline void *stack_lo(const struct g *gp)
 {
@@ -729,6 +776,9 @@ int stack_init(enum guard_kind kind);
 void stack_fini(bool keep);
 int64_t stack_trim(int64_t now);
 bool stack_contains(const void *addr);
+enum stack_place { STACK_NONE, STACK_GUARD, STACK_FREE, STACK_USED };
+enum stack_place stack_place(const void *addr); /* in the handler of a fault */
+void stack_for_each_chunk(range_fn *fn, void *arg);
 void stack_metrics(pirn_metrics_v1 *out);
 
 /* foreign.c */
@@ -746,9 +796,13 @@ void foreign_wait_for_ready(struct waiter *w);
 void local_end(struct g *gp);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
-/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/ */
+/* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/, panic/ */
 void dump_all(int fd);
-void quit_start(void); /* debug/quit.c */
+void dump_left(void);
+void roots_start(void);           /* debug/roots.c */
+void symbols_set_path(void);      /* debug/symbols.c */
+int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */
+void quit_start(void);            /* debug/quit.c */
 void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);
@@ -771,6 +825,14 @@ bool io_stop(int64_t grace, bool left_behind);
 int io_threads_idle(void);
 struct waiter *wg_done_at_end(struct pirn_wg *wg);
 struct waiter *group_done_at_end(struct pirn_group *g, int result);
+void group_none(struct pirn_group *g); /* one that was let in does not come */
+void defer_link(struct pirn_defer_ *d, const struct gstart *start, uint16_t flags,
+                const char *site); /* panic/defer.c */
+void panic_start(void);            /* panic/panic.c */
+void panic_forget(struct g *gp);
+struct cxx_globals *cxx_globals(void); /* panic/unwind.c */
+void fault_start(void);                /* panic/fault.c */
+void fault_stop(void);
 void ctx_ref(struct pirn_ctx *ctx); /* ctx/ctx.c */
 void ctx_unref(struct pirn_ctx *ctx);
 void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting);
@@ -779,6 +841,7 @@ struct debug_env {
     bool move;
     locks_held_by_fn *locks_held_by;
     bool no_preempt;
+    bool leaks, cycles;
     int64_t thread_idle_most; /* ns, or 0 */
     bool io_says;
     int io;    /* enum pirn_io, in place of the default */

@@ -149,6 +149,20 @@ NOINLINE void switch_rare(struct m *mp, struct g *from, struct g *to)
     }
 }
 
+/*
+ * C++ keeps the exceptions that are caught, and the number of those under way, by thread; they belong to
+ * the goroutine. Only one that is left in a catch, or in a destructor while an exception passes, has any.
+ */
+NOINLINE void switch_cxx(struct m *mp, struct g *from, struct g *to, bool gone)
+{
+    if (!gone && from != &mp->g0 && (mp->cxx->caught || mp->cxx->uncaught)) {
+        g_top(from)->cxx = *mp->cxx;
+        from->flags |= G_CXX;
+    }
+    *mp->cxx = to->flags & G_CXX ? g_top(to)->cxx : (struct cxx_globals){0};
+    to->flags &= (uint16_t)~G_CXX;
+}
+
 /* --- the loop of an M, on g0 ------------------------------------------------------------------- */
 
 /* PIRN_DEBUG=move: no goroutine runs twice in a row on the same thread. */

@@ -17,7 +17,9 @@ __attribute__((visibility("hidden"), tls_model("initial-exec"))) __thread struct
 
 /* --- spawning ---------------------------------------------------------------------------------- */
 
+/* In the place of the wait group there may be a group, or the record of a pirn_defer. */
 #define GROUP_TAG ((uintptr_t)1)
+#define DEFER_TAG ((uintptr_t)2)
 
 static inline bool is_group(const struct pirn_wg *wg)
 {
@@ -27,6 +29,16 @@ static inline bool is_group(const struct pirn_wg *wg)
 static inline pirn_group *group_of(const struct pirn_wg *wg)
 {
     return (pirn_group *)((uintptr_t)wg - GROUP_TAG);
+}
+
+static inline bool is_defer(const struct pirn_wg *wg)
+{
+    return (uintptr_t)wg & DEFER_TAG;
+}
+
+static inline struct pirn_defer_ *defer_of(const struct pirn_wg *wg)
+{
+    return (struct pirn_defer_ *)((uintptr_t)wg - DEFER_TAG);
 }
 
 /* The context that a new goroutine gets; NULL: the background. */
@@ -74,7 +86,7 @@ static inline struct p *p_of(struct m *mp)
 }
 
 /* Makes the G; what it needs later is promised now. mp is NULL on a foreign thread. */
-static int make(struct m *mp, const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+static int make(struct m *mp, const pirn_attr *attr, const struct gstart *start, uint16_t flags,
                 struct pirn_ctx *ctx, struct g **out)
 {
     int class = class_of(attr);
@@ -110,7 +122,7 @@ static int make(struct m *mp, const pirn_attr *attr, const struct gstart *start,
     return 0;
 }
 
-static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint16_t flags,
                          const char *site, struct pirn_wg *wg)
 {
     struct g *gp;
@@ -130,7 +142,7 @@ static int spawn_entered(const pirn_attr *attr, const struct gstart *start, uint
     return err;
 }
 
-static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint8_t flags,
+static int spawn_foreign(const pirn_attr *attr, const struct gstart *start, uint16_t flags,
                          const char *site, struct pirn_wg *wg)
 {
     if (!foreign_enter()) {
@@ -152,7 +164,7 @@ static inline void launch(struct m *mp, struct g *gp, const char *site, struct p
     runq_submit(mp->p, gp, true);
 }
 
-int spawn(const pirn_attr *attr, const struct gstart *start, uint8_t flags, const char *site,
+int spawn(const pirn_attr *attr, const struct gstart *start, uint16_t flags, const char *site,
           struct pirn_wg *wg)
 {
     struct m *mp = enter();
@@ -211,10 +223,22 @@ static inline int spawn_simple(void (*fn)(void *), void *arg, const char *site, 
     return 0;
 }
 
-COLD static _Noreturn void cant_go(int err)
+/* wg was told of one more. */
+static void tell_none(struct pirn_wg *wg)
+{
+    if (wg && !is_group(wg)) {
+        pirn_wg_done(wg);
+    } else if (wg) {
+        group_none(group_of(wg));
+    }
+}
+
+COLD static _Noreturn void cant_go(int err, struct pirn_wg *wg)
 {
     switch (err) {
-    case -EAGAIN: misuse("pirn_go: no runtime runs (call it below pirn_run, or after pirn_start)");
+    case -EAGAIN:
+        tell_none(wg);
+        misuse("pirn_go: no runtime runs (call it below pirn_run, or after pirn_start)");
     case -ENOMEM: fatal("out of memory: cannot make a goroutine (%u exist)", g_count());
     default: fatal("go of nil func value");
     }
@@ -239,12 +263,17 @@ EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), 
 
 EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
 {
+    if (wg && is_defer(wg)) {
+        struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
+        defer_link(defer_of(wg), &start, G_SIMPLE, site);
+        return;
+    }
     if (wg && !is_group(wg)) {
         pirn_wg_add(wg, 1);
     }
     int err = likely(fn) ? spawn_simple(fn, arg, site, wg) : -EINVAL;
     if (unlikely(err)) {
-        cant_go(err);
+        cant_go(err, wg);
     }
 }
 
@@ -252,7 +281,7 @@ EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site
                               struct pirn_wg *wg)
 {
     struct gstart start = {.fn = fn};
-    uint8_t gflags = 0;
+    uint16_t gflags = 0;
     unsigned n = flags >> 8;
     for (unsigned i = 0; i < n && i < GO_ARGS_MAX; i++) {
         start.slot[i] = go_args_tls.i[i];
@@ -264,25 +293,30 @@ EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site
             memcpy(&start.slot[GO_ARGS_MAX - 1 - i], &go_args_tls.f[i], sizeof(uint64_t));
         }
     }
+    if (wg && is_defer(wg)) {
+        defer_link(defer_of(wg), &start, gflags, site);
+        return;
+    }
     if (wg && !is_group(wg)) {
         pirn_wg_add(wg, 1);
     }
     int err = fn ? spawn(NULL, &start, gflags, site, wg) : -EINVAL;
     if (unlikely(err)) {
-        cant_go(err);
+        cant_go(err, wg);
     }
 }
 
 /* --- running ----------------------------------------------------------------------------------- */
 
-static NOINLINE uint64_t call_captured(const struct gstart *start, uint8_t flags)
+/* *fp: the frame of the caller, for as long as the call lasts. */
+NOINLINE uint64_t call_captured(const struct gstart *start, uint16_t flags, void **fp)
 {
     struct goargs args;
     for (int i = 0; i < GO_ARGS_MAX; i++) {
         args.i[i] = start->slot[i];
         memcpy(&args.f[i], &start->slot[GO_ARGS_MAX - 1 - i], sizeof(double));
     }
-    return go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0);
+    return go_call_args(&args, start->fn, flags & G_FLOATS ? GO_HAS_FLOAT : 0, fp);
 }
 
 static inline void begin_run(struct g *gp)
@@ -307,8 +341,9 @@ static int64_t call(struct g *gp)
         return 0;
     } else {
         struct gstart start = gp->start;
+        void *fp;
         begin_run(gp);
-        return (int64_t)call_captured(&start, gp->flags);
+        return (int64_t)call_captured(&start, gp->flags, &fp);
     }
 }
 
@@ -398,6 +433,7 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
 {
     struct m *mp = switch_finish();
     for (struct g *gp = mp->curg;; gp = mp->curg) {
+        *g_top(gp) = (struct gtop){0};
         tool_goroutine_begin(&gp->tool, gp->id, gp->flags & G_SITE_PC ? NULL : gp->site);
         leave();
         int64_t result = call(gp);
@@ -417,14 +453,12 @@ __attribute__((no_sanitize("address", "thread"))) void *g_main(void)
     }
 }
 
-EXPORT void pirn_exit(void)
+/* The goroutine ends in the midst of its calls; it has run what it had deferred. exits: by pirn_exit. */
+void g_end_here(bool exits)
 {
-    struct m *mp = stop_point();
-    if (!mp) {
-        misuse("pirn_exit outside a goroutine");
-    }
+    struct m *mp = getm();
     struct g *gp = mp->curg;
-    if (gp->flags & G_MAIN) {
+    if (exits && gp->flags & G_MAIN) {
         at_store(&sched.main_exited, 1, RELAXED);
         gp->done_wg = NULL; /* pirn_run goes on waiting */
     }

@@ -221,6 +221,37 @@ bool stack_contains(const void *addr)
     return found;
 }
 
+/* What lies at addr? Without the locks, for a thread that is about to end the process, and may hold any: if
+ * chunks come and go meanwhile, the answer may be wrong. */
+__attribute__((no_sanitize("thread"))) enum stack_place stack_place(const void *addr)
+{
+    for (int class = 0; class < STACK_CLASSES; class ++) {
+        struct pool *pool = &pools[class];
+        const struct chunk *c = pool->nchunks ? find_chunk_locked(pool, addr) : NULL;
+        if (chunk_has(pool, c, addr)) {
+            size_t at = (size_t)((const char *)addr - c->base);
+            if (at % pool->slot_size < stack_kinds[class].guard) {
+                return STACK_GUARD;
+            }
+            return bit_get(c->free, (uint32_t)(at / pool->slot_size)) ? STACK_FREE : STACK_USED;
+        }
+    }
+    return STACK_NONE;
+}
+
+/* All memory that stacks are cut from. */
+void stack_for_each_chunk(range_fn *fn, void *arg)
+{
+    for (int class = 0; class < STACK_CLASSES; class ++) {
+        struct pool *pool = &pools[class];
+        lock(&pool->lock);
+        for (uint32_t i = 0; i < pool->nchunks; i++) {
+            fn(pool->chunks[i]->base, pool->chunks[i]->nslots * pool->slot_size, arg);
+        }
+        unlock(&pool->lock);
+    }
+}
+
 /* --- guards ------------------------------------------------------------------------------------ */
 
 static void unguard_from_here(struct chunk *c, int err)

@@ -29,6 +29,7 @@ struct g *global_turn(struct p *pp);
 struct g *next_global(struct p *pp, uint32_t max);
 bool prepare_slow(struct m *mp, struct g *gp);
 void switch_rare(struct m *mp, struct g *from, struct g *to);
+void switch_cxx(struct m *mp, struct g *from, struct g *to, bool gone);
 
 /* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */
 ALWAYS_INLINE struct g *choose(struct p *pp)
@@ -84,6 +85,10 @@ ALWAYS_INLINE void switch_begin(struct m *mp, struct g *from, struct g *to, bool
     if (unlikely((from->flags | to->flags) & (G_UNGUARDED | G_FP_MODES))) {
         switch_rare(mp, from, to);
     }
+    if (unlikely(mp->cxx)
+        && unlikely(mp->cxx->caught || (uint32_t)mp->cxx->uncaught || to->flags & G_CXX)) {
+        switch_cxx(mp, from, to, gone);
+    }
     if (to != &mp->g0) {
         at_store(&to->status, G_RUNNING, RELAXED);
         mp->curg = to;
@@ -101,7 +106,7 @@ ALWAYS_INLINE void switch_to(struct m *mp, struct g *from, struct g *to)
     if (likely(to->sp)) {
         arch_switch(&from->sp, to->sp);
     } else {
-        arch_start(&from->sp, to->stack_hi);
+        arch_start(&from->sp, stack_start(to));
     }
     switch_finish();
 }

@@ -56,9 +56,8 @@ EXPORT void pirn_blocking_begin(void)
     }
 }
 
-static COLD _Noreturn void not_begun(struct m *mp)
+static COLD _Noreturn void not_begun(void)
 {
-    at_store(&mp->where, M_RUNTIME, RELAXED);
     misuse("pirn_blocking_end without pirn_blocking_begin");
 }
 
@@ -71,7 +70,7 @@ EXPORT void pirn_blocking_end(void)
     }
     if (unlikely(!at_cas(&mp->where, &where, M_RUNTIME, ACQUIRE, ACQUIRE))) { /* [B1] */
         if (where != M_TAKEN) {
-            not_begun(mp);
+            not_begun();
         }
         int saved = errno; /* of the call: the thread may be another */
         struct p *old = mp->p;

@@ -12,6 +12,7 @@
  * - A timer that is overdue: the Ps that run are told to look, and an idle one is woken.
  * - Free stacks give their pages back (stackmem.c).
  * - Affinity and CPU quota are read again, unless the program set the number of Ps.
+ * - Goroutines that wait for each other's mutexes, if PIRN_DEBUG asks for that (debug/cycles.c).
  * - A deadlock that could not be told from threads about to end is looked at again.
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
@@ -264,6 +265,7 @@ static void *sysmon_main(void *arg)
         look_at_cpus(now);
         look_at_deadlock(now);
         quit_if_asked();
+        int64_t cycles_at = cycles_look(now);
         int64_t threads_at = end_idle_threads(now);
         if (now >= sysmon.handlers_at) {
             sysmon.handlers_at = now + CPUS_EVERY;
@@ -276,6 +278,7 @@ static void *sysmon_main(void *arg)
         if (all_idle()) {
             int64_t until =
                 (int64_t)min_u64((uint64_t)sysmon.trim_at, (uint64_t)sysmon.deadlock_at);
+            until = (int64_t)min_u64((uint64_t)until, (uint64_t)cycles_at);
             sleep_deep((int64_t)min_u64((uint64_t)until, (uint64_t)threads_at));
             if (sysmon.trim_at == INT64_MAX) {
                 sysmon.trim_at = 0; /* look again: things have happened */

@@ -504,42 +504,56 @@ static bool drop_reference(pirn_chanv *c)
     return refs == 1;
 }
 
-static void release_last(pirn_chanv *c)
+#define NOBODY UINT64_MAX
+
+/* Who waits there, and so it can't be: a goroutine, or 0 for a thread. */
+static uint64_t release_last(pirn_chanv *c)
 {
     uint64_t word = word_lock(&c->word);
     const struct chan_op *op = unclaimed(&c->receivers);
     if (op || (op = unclaimed(&c->senders))) {
         uint64_t id = op->waiter->g ? op->waiter->g->id : 0;
         word_unlock(&c->word, word);
+        at_add(&c->refs, 1, RELAXED); /* who recovers from this still has it */
+        return id;
+    }
+    c->dead = true;
+    chan_unlock_or_free(c);
+    return NOBODY;
+}
+
+static void check_nobody(uint64_t id)
+{
+    if (unlikely(id != NOBODY)) {
         misuse(id ? "release of the last reference to a channel on which goroutine %lu waits"
                   : "release of the last reference to a channel on which a thread waits",
                id);
     }
-    c->dead = true;
-    chan_unlock_or_free(c);
 }
 
 void chan_release(pirn_chanv *c)
 {
     if (drop_reference(c)) {
-        release_last(c);
+        check_nobody(release_last(c));
     }
 }
 
 EXPORT void pirn_chanv_release(pirn_chanv *c)
 {
+    uint64_t id;
     if (!drop_reference(c)) {
         return;
     }
     if (c->timer) {                     /* a heap of the runtime's is looked at */
         struct visit v = visit_owing(); /* nobody else will free it */
-        release_last(c);
+        id = release_last(c);
         visit_end(v);
     } else {
         enter_anyway();
-        release_last(c);
+        id = release_last(c);
         leave();
     }
+    check_nobody(id);
 }
 
 void chan_unlock_or_free(pirn_chanv *c)

@@ -7,6 +7,8 @@
  *   WAITERS   the queue is not empty
  *   WOKEN     one was taken off the queue to try again: nobody else is woken meanwhile
  *   STARVING  it is passed from hand to hand
+ *   and above them the id of the goroutine that has it, for reports (debug/cycles.c); 0: none, or a
+ *   thread of the program's. It costs nothing: it is stored with HELD.
  *
  * Free and uncontended, lock and unlock are one CAS each.
  *
@@ -24,6 +26,8 @@
 #define WAITERS ((uint64_t)8)
 #define WOKEN ((uint64_t)16)
 #define STARVING ((uint64_t)32)
+#define FLAGS ((uint64_t)255) /* the rest is the owner */
+#define OWNER_SHIFT 8
 
 #define STARVES_AFTER (1 * PIRN_MS)
 #define SPINS 4 /* looks before it queues, if another P could have it */
@@ -39,21 +43,27 @@ static at_u64 *state_of(pirn_mutex *m)
     return (at_u64 *)(void *)&m->state_;
 }
 
-/* Also if there are waiters. */
-static bool take_if_free(at_u64 *state)
+/* HELD, by the one who runs here. mp is NULL on a thread of the program's. */
+static inline uint64_t held_by(const struct m *mp)
 {
-    uint64_t s = at_load(state, RELAXED);
-    return !(s & (HELD | STARVING | WORD_LOCKED)) && at_cas(state, &s, s | HELD, ACQUIRE, RELAXED);
+    return HELD | (likely(mp) ? mp->curg->id << OWNER_SHIFT : 0);
 }
 
-static bool spin_for(at_u64 *state)
+/* Also if there are waiters. */
+static bool take_if_free(at_u64 *state, uint64_t held)
+{
+    uint64_t s = at_load(state, RELAXED);
+    return !(s & (HELD | STARVING | WORD_LOCKED)) && at_cas(state, &s, s | held, ACQUIRE, RELAXED);
+}
+
+static bool spin_for(at_u64 *state, uint64_t held)
 {
     for (int i = 0; i < SPINS && at_load(&sched.nprocs, RELAXED) > 1; i++) {
         spin_wait();
         if (at_load(state, RELAXED) & STARVING) {
             return false;
         }
-        if (take_if_free(state)) {
+        if (take_if_free(state, held)) {
             return true;
         }
     }
@@ -74,7 +84,7 @@ static NOINLINE void lock_slow(pirn_mutex *m, bool again)
             s &= ~WOKEN;
         }
         if (!(s & (HELD | STARVING))) {
-            word_unlock(state, s | HELD);
+            word_unlock(state, s | held_by(v.mp));
             visit_end(v);
             return;
         }
@@ -101,9 +111,9 @@ EXPORT void pirn_mutex_lock(pirn_mutex *m)
 {
     uint64_t none = 0;
     at_u64 *state = state_of(m);
-    stop_point();
-    if (unlikely(!at_cas(state, &none, HELD, ACQUIRE, RELAXED)) && !take_if_free(state)
-        && !spin_for(state)) {
+    uint64_t held = held_by(stop_point());
+    if (unlikely(!at_cas(state, &none, held, ACQUIRE, RELAXED)) && !take_if_free(state, held)
+        && !spin_for(state, held)) {
         lock_slow(m, false);
     }
     tool_acquire(m);
@@ -113,7 +123,9 @@ void mutex_lock_again(struct visit v, pirn_mutex *m)
 {
     uint64_t none = 0;
     at_u64 *state = state_of(m);
-    if (at_cas(state, &none, HELD, ACQUIRE, RELAXED) || take_if_free(state) || spin_for(state)) {
+    uint64_t held = held_by(getm()); /* v.mp is where it was before */
+    if (at_cas(state, &none, held, ACQUIRE, RELAXED) || take_if_free(state, held)
+        || spin_for(state, held)) {
         visit_waited_end(v);
     } else {
         lock_slow(m, true);
@@ -124,13 +136,13 @@ void mutex_lock_again(struct visit v, pirn_mutex *m)
 EXPORT bool pirn_mutex_try_lock(pirn_mutex *m)
 {
     at_u64 *state = state_of(m);
-    stop_point();
+    uint64_t held = held_by(stop_point());
     for (;;) {
         uint64_t s = at_load(state, RELAXED);
         if (s & (HELD | STARVING)) {
             return false;
         }
-        if (take_if_free(state)) {
+        if (take_if_free(state, held)) {
             tool_acquire(m);
             return true;
         }
@@ -146,11 +158,12 @@ static struct waiter *next_owner(pirn_mutex *m, uint64_t *s)
         w = waitq_take(&m->waiters_);
         struct lock_op *op = w->object;
         op->handed = true;
+        *s = (*s & FLAGS) | (w->g ? w->g->id << OWNER_SHIFT : 0);
         if (!m->waiters_ || now_ns() - op->since < STARVES_AFTER) {
             *s &= ~STARVING;
         }
     } else {
-        *s &= ~HELD;
+        *s &= FLAGS & ~HELD;
         if (*s & WOKEN || !(w = waitq_take(&m->waiters_))) {
             return NULL;
         }
@@ -172,7 +185,7 @@ static bool unlock_quietly(at_u64 *state)
 {
     uint64_t s = at_load(state, RELAXED);
     while ((s & (HELD | WOKEN | STARVING | WORD_LOCKED)) == (HELD | WOKEN)) {
-        if (at_cas(state, &s, s & ~HELD, RELEASE, RELAXED)) {
+        if (at_cas(state, &s, s & FLAGS & ~HELD, RELEASE, RELAXED)) {
             return true;
         }
     }
@@ -197,9 +210,9 @@ static bool unlock_contended(pirn_mutex *m)
 
 static bool unlock_fast(pirn_mutex *m)
 {
-    uint64_t held = HELD;
+    uint64_t s = at_load(state_of(m), RELAXED);
     tool_release(m);
-    return at_cas(state_of(m), &held, 0, RELEASE, RELAXED);
+    return likely((s & FLAGS) == HELD) && at_cas(state_of(m), &s, 0, RELEASE, RELAXED);
 }
 
 bool mutex_unlock_visiting(pirn_mutex *m)
@@ -218,6 +231,12 @@ static NOINLINE void unlock_slow(pirn_mutex *m)
     if (!was_locked) {
         mutex_not_locked();
     }
+}
+
+/* For reports. */
+uint64_t mutex_owner(uint64_t state)
+{
+    return state & HELD ? state >> OWNER_SHIFT : 0;
 }
 
 void mutex_forget(struct waiter *w)

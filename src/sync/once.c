@@ -1,26 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Once. done_ is set when the function has ended, also by pirn_exit; until then the others wait for the
- * mutex.
+ * Once. done_ is set when the function has ended, also by a panic or pirn_exit; until then the others wait
+ * for the mutex.
  */
+#include "panic/panic.h"
 #include "sync/waitq.h"
-
-struct once_call {
-    struct at_end at_end; /* first */
-    pirn_once *once;
-};
 
 static at_u64 *done_of(pirn_once *o)
 {
     return (at_u64 *)(void *)&o->done_;
 }
 
-static void end_once(struct at_end *e, bool dropped)
+static void end_once(void *arg)
 {
-    pirn_once *o = ((struct once_call *)(void *)e)->once;
-    if (dropped) {
-        return; /* it keeps the mutex, as any that is dropped */
-    }
+    pirn_once *o = arg;
     tool_release(o);
     at_store(done_of(o), 1, RELEASE); /* pairs with the ACQUIRE of who comes later */
     pirn_mutex_unlock(&o->mutex_);
@@ -37,8 +30,8 @@ EXPORT void pirn_once_do(pirn_once *o, void (*fn)(void *), void *arg)
         pirn_mutex_unlock(&o->mutex_);
         return;
     }
-    struct once_call call = {.at_end = {.fn = end_once}, .once = o};
-    g_at_end(&call.at_end);
+    struct pirn_defer_ d;
+    defer_begin(&d, end_once, o, __builtin_frame_address(0));
     fn(arg);
-    g_at_end_run(&call.at_end);
+    defer_end(&d);
 }

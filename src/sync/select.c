@@ -24,6 +24,7 @@
 #include "base/rand.h"
 #include "ctx/ctx.h"
 #include "io/fd.h"
+#include "panic/panic.h"
 
 static bool takes_part(const pirn_case *k)
 {
@@ -447,6 +448,20 @@ static int select_in(struct visit v, struct select *s, int other, int err)
     return winner == select_timer_of(s) ? other : select_case_of(s, winner);
 }
 
+/* More than there is room for in the frame. A panic frees them too. */
+static NOINLINE int select_many(struct select *s, int other, int err)
+{
+    struct pirn_defer_ d;
+    s->ops = malloc((size_t)s->n * sizeof *s->ops); /* NULL will do if it need not wait */
+    bring(s->ops);
+    struct visit v = visit_begin();
+    bring(NULL);
+    defer_begin(&d, free, s->ops, __builtin_frame_address(0));
+    int i = select_in(v, s, other, err);
+    defer_end(&d);
+    return i;
+}
+
 EXPORT int pirn_selectv(pirn_case *cases, int n)
 {
     int64_t deadline;
@@ -456,16 +471,9 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     s.fds = look_at_fds(cases, n);
     int err = s.fds && deadline > now_ns() ? netpoll_open_visiting() : 0;
     if (unlikely(n > SELECT_FEW)) {
-        s.ops = malloc((size_t)n * sizeof *s.ops); /* NULL will do if it need not wait */
+        return select_many(&s, other, err);
     }
-    bring(s.ops != few ? s.ops : NULL);
-    struct visit v = visit_begin();
-    bring(NULL);
-    int i = select_in(v, &s, other, err);
-    if (s.ops != few) {
-        free(s.ops);
-    }
-    return i;
+    return select_in(visit_begin(), &s, other, err);
 }
 
 /* --- one operation with a deadline ------------------------------------------------------------------- */

@@ -40,10 +40,12 @@ static inline int32_t add_to(uint64_t state, int n)
     return unlikely(__builtin_add_overflow(count_of(state), n, &sum)) ? -1 : sum;
 }
 
-/* Such a sum; nothing is locked. */
+/* Such a sum; nothing is locked. A goroutine that has ended is still in the runtime: nobody can recover it. */
 static NOINLINE _Noreturn void bad_sum(struct visit v, int n)
 {
-    visit_end(v);
+    if (!v.again) {
+        visit_end(v);
+    }
     misuse(n > 0 ? "sync: WaitGroup counter overflow" : "sync: negative WaitGroup counter");
 }
 
@@ -110,7 +112,7 @@ EXPORT void pirn_wg_done(pirn_wg *wg)
 /* For a goroutine at its end: the waiters, which it must make ready. */
 struct waiter *wg_done_at_end(pirn_wg *wg)
 {
-    return add((struct visit){.mp = getm()}, wg, -1);
+    return add((struct visit){.mp = getm(), .again = true}, wg, -1);
 }
 
 /* The runtime has ended: the goroutines among the waiters are gone, foreign threads stay. */

@@ -37,6 +37,8 @@ void mutex_lock_again(struct visit v,
  * mutex is not locked, which is to be reported when neither is so any more. */
 bool mutex_unlock_visiting(struct pirn_mutex *m);
 _Noreturn void mutex_not_locked(void);
+/* Of a mutex's word: the goroutine that has it. For debug/cycles.c. */
+uint64_t mutex_owner(uint64_t state);
 
 /* forget.c: the runtime ends, and with it a goroutine inside a wait. waiting: nobody has made it
  * ready. Others that may go on because of that are made ready. */
@@ -51,6 +53,11 @@ void barrier_forget(struct waiter *w);
 void wg_forget_goroutines(struct pirn_wg *wg);
 void group_forget(struct waiter *w); /* in pirn_group_wait, before its select */
 void group_forget_room(struct waiter *w);
+
+/* waits.c: calls fn with all that it waits for; block: at is the begin of a block of memory of its own. False:
+ * it also waits for something that comes by itself, or that is not known. */
+typedef void wait_object_fn(const void *at, size_t size, bool block, void *arg);
+bool sync_waits_for(const struct waiter *w, enum wait_reason reason, wait_object_fn *fn, void *arg);
 
 static inline void waitq_put(void **q, struct waiter *w)
 {

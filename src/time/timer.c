@@ -276,9 +276,23 @@ static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
     }
     visit_end(v);
     if (!v.mp && !v.entered) {
+        pirn_chanv_release(t->chan);
         misuse("a timer is set, and no runtime runs");
     }
     return t;
+}
+
+/* -1: no runtime runs. */
+static int set_func_timer(struct pirn_timer *t, pirn_ns ns)
+{
+    struct visit v = visit_begin();
+    int was = -1;
+    if (v.mp || v.entered) {
+        timer_say_set(t);
+        was = timer_set(&t->timer, pirn_deadline(ns), 0);
+    }
+    visit_end(v);
+    return was;
 }
 
 /* --- calls ------------------------------------------------------------------------------------------ */
@@ -286,7 +300,10 @@ static struct pirn_timer *chan_timer_make(pirn_ns ns, int64_t period)
 EXPORT pirn_timer *pirn_after_func(pirn_ns ns, void (*fn)(void *), void *arg)
 {
     struct pirn_timer *t = timer_of_func(fn, arg);
-    pirn_timer_reset(t, ns);
+    if (set_func_timer(t, ns) < 0) {
+        free(t);
+        misuse("a timer is set, and no runtime runs");
+    }
     return t;
 }
 
@@ -328,14 +345,10 @@ EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
     if (t->chan) {
         return set_chan_timer(t, pirn_deadline(ns), 0);
     }
-    struct visit v = visit_begin();
-    if (!v.mp && !v.entered) {
-        visit_end(v);
+    int was = set_func_timer(t, ns);
+    if (was < 0) {
         misuse("a timer is set, and no runtime runs");
     }
-    timer_say_set(t);
-    bool was = timer_set(&t->timer, pirn_deadline(ns), 0);
-    visit_end(v);
     return was;
 }
 

@@ -3,7 +3,7 @@
  * Main waits for ever: the report names every goroutine, what it waits for and where it was made.
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
- * expect-stderr-regex: ^goroutine 1 \[wait group wait.*\] main:\n\tstarted by pirn_run$
+ * expect-stderr-regex: ^goroutine 1 \[wait group wait.*\] main:\n(\t.*\n)+\tstarted by pirn_run$
  * procs: 1,2,4,16
  * timeout: 10
  */

@@ -4,9 +4,9 @@
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
  * expect-stderr-regex: ^goroutine 1 \[wait group wait.*\] main:$
- * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter "first":\n\tcreated by goroutine 1 at .*deadlock_named\.c:101$
- * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter "second":\n\tcreated by goroutine 1 at .*deadlock_named\.c:102$
- * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] "third":\n\tcreated by goroutine 1 at .*$
+ * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter "first":\n(\t.*\n)+\tcreated by goroutine 1 at .*deadlock_named\.c:101$
+ * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter "second":\n(\t.*\n)+\tcreated by goroutine 1 at .*deadlock_named\.c:102$
+ * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] "third":\n(\t.*\n)+\tcreated by goroutine 1 at .*$
  * procs: 1,2,4,16
  * timeout: 10
  */

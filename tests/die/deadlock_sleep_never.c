@@ -3,7 +3,7 @@
  * A sleep that ends is no deadlock, nor is a timer that is still to come; one that never ends is.
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
- * expect-stderr-regex: ^goroutine 1 \[sleep.*\] main:\n\tstarted by pirn_run$
+ * expect-stderr-regex: ^goroutine 1 \[sleep.*\] main:\n(\t.*\n)+\tstarted by pirn_run$
  * expect-stdout: slept, fired
  * procs: 1,2,4,16
  * timeout: 10

@@ -3,7 +3,7 @@
  * Main ends itself, another goroutine waits for ever.
  * expect-exit: 2
  * expect-first-line: fatal error: all goroutines are asleep - deadlock!
- * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter:\n\tcreated by goroutine 1 at .*main_exit_others_wait\.c:101$
+ * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter:\n(\t.*\n)+\tcreated by goroutine 1 at .*main_exit_others_wait\.c:101$
  * procs: 1,4
  * timeout: 10
  */

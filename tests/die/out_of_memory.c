@@ -3,7 +3,7 @@
  * pirn_go has no way to report failure: out of memory is fatal, as in Go.
  * expect-exit: 2
  * expect-stderr-regex: \Afatal error: out of memory: cannot make a goroutine \(\d+ exist\)$
- * expect-stderr-regex: ^\.\.\. and \d+ more goroutines:$
+ * expect-stderr-regex: ^goroutine \d+ \[wait group wait.*\] waiter:\n\tand \d+ more: \d+, 
  * skip-in: asan its shadow needs the address space
  * skip-in: tsan its shadow needs the address space
  * timeout: 20

@@ -98,6 +98,8 @@ NOTHING(timers_fini, struct timers *h UNUSED)
 NOTHING(sysmon_stop, void)
 NOTHING(factory_stop, void)
 NOTHING(m_tell_all_to_stop, void)
+NOTHING(symbols_set_path, void)
+NOTHING(roots_start, void)
 
 NOTHING(deadlock_check_locked, uint32_t mine UNUSED)
 NOTHING(wake_slow, struct p *pp UNUSED, bool only_runnext UNUSED)
@@ -112,6 +114,7 @@ ZERO(bool, stack_contains, const void *addr UNUSED)
 NEVER(void, m_leave_for_good, struct m *mp UNUSED)
 NEVER(void, m_become_foreign, void)
 NEVER(void, dump_all, int fd UNUSED)
+NEVER(void, dump_left, void)
 NEVER(void, runq_submit, struct p *pp UNUSED, struct g *gp UNUSED, bool next UNUSED)
 NEVER(struct g *, global_turn, struct p *pp UNUSED)
 NEVER(struct g *, next_global, struct p *pp UNUSED, uint32_t max UNUSED)
@@ -121,7 +124,7 @@ NEVER(struct gextra *, g_extra, struct g *gp UNUSED)
 NEVER(size_t, fmt_v, char *buf UNUSED, size_t size UNUSED, const char *format UNUSED,
       va_list ap UNUSED)
 NEVER(int, spawn, const pirn_attr *attr UNUSED, const struct gstart *start UNUSED,
-      uint8_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
+      uint16_t flags UNUSED, const char *site UNUSED, struct pirn_wg *wg UNUSED)
 
 /* forget.c has the others too. */
 void wg_forget_goroutines(struct pirn_wg *wg);

@@ -47,6 +47,7 @@ go_call_args:
         .cfi_offset x30, -8
         mov     x29, sp
         .cfi_def_cfa_register x29
+        str     x29, [x3]
         mov     x9, x0
         mov     x10, x1
         tbz     w2, #0, 1f              /* GO_HAS_FLOAT */
@@ -57,6 +58,9 @@ go_call_args:
         ldp     x2, x3, [x9, #16]
         ldp     x4, x5, [x9, #32]
         blr     x10
+        .globl  go_call_returns
+        .hidden go_call_returns
+go_call_returns:
         ldp     x29, x30, [sp], #16
         .cfi_def_cfa sp, 0
         .cfi_restore x29
@@ -64,6 +68,24 @@ go_call_args:
         ret
         .cfi_endproc
         .size   go_call_args, . - go_call_args
+
+        .globl  arch_fault_entry
+        .hidden arch_fault_entry
+        .type   arch_fault_entry, %function
+        .p2align 4
+arch_fault_entry:                       /* [sp]: sp, [sp, 8]: pc, [sp, 16]: x29, [sp, 24]: x30 of the fault */
+        .cfi_startproc
+        .cfi_signal_frame
+        .cfi_return_column 96
+        .cfi_escape 0x0f, 3, 0x8f, 0, 0x06      /* CFA: what lies at sp */
+        .cfi_escape 0x10, 0x60, 2, 0x8f, 8      /* pc lies at sp + 8 */
+        .cfi_escape 0x10, 0x1d, 2, 0x8f, 16
+        .cfi_escape 0x10, 0x1e, 2, 0x8f, 24
+        hint    #34                     /* bti c */
+        bl      fault_panic
+        brk     #1
+        .cfi_endproc
+        .size   arch_fault_entry, . - arch_fault_entry
 
         .hidden go_args_tls
 

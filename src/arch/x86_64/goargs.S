@@ -50,6 +50,7 @@ go_call_args:
         .cfi_offset %rbp, -16
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
+        movq    %rbp, (%rcx)
         movq    %rdi, %r10
         movq    %rsi, %r11
         xorl    %eax, %eax
@@ -69,12 +70,30 @@ go_call_args:
         movq    32(%r10), %r8
         movq    40(%r10), %r9
         call    *%r11
+        .globl  go_call_returns
+        .hidden go_call_returns
+go_call_returns:
         popq    %rbp
         .cfi_def_cfa %rsp, 8
         .cfi_restore %rbp
         ret
         .cfi_endproc
         .size   go_call_args, . - go_call_args
+
+        .globl  arch_fault_entry
+        .hidden arch_fault_entry
+        .type   arch_fault_entry, @function
+        .p2align 4
+arch_fault_entry:                       /* 0(%rsp): sp, 8(%rsp): pc of the fault */
+        .cfi_startproc
+        .cfi_signal_frame
+        .cfi_escape 0x0f, 3, 0x77, 0, 0x06      /* CFA: what lies at rsp */
+        .cfi_escape 0x10, 0x10, 2, 0x77, 8      /* rip lies at rsp + 8 */
+        endbr64
+        call    fault_panic
+        ud2
+        .cfi_endproc
+        .size   arch_fault_entry, . - arch_fault_entry
 
         .hidden go_args_tls
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "explorer/model.h"
+#include "panic/panic.h"
 #include "sched/switch.h"
 
 #define STUB __attribute__((weak))
@@ -139,6 +140,11 @@ NOTHING(sigstack_look, void)
 NOTHING(quit_start, void)
 NOTHING(quit_stop, void)
 NOTHING(quit_if_asked, void)
+
+__attribute__((weak)) int64_t cycles_look(int64_t now UNUSED)
+{
+    return INT64_MAX;
+}
 NOTHING(visits_allow, void)
 NOTHING(visits_end, void)
 NOTHING(visits_bounds, void **lo UNUSED, size_t *size UNUSED)
@@ -154,4 +160,62 @@ STUB void m_post(struct m *mp)
 STUB int preempt_start(void)
 {
     return 0;
+}
+
+/* --- panic/: what is deferred is called in the end; there are no panics ----------------------------- */
+
+STUB void defer_begin(struct pirn_defer_ *d, void (*fn)(void *), void *arg, void *frame)
+{
+    (void)frame;
+    d->fn_ = (void (*)(void))fn;
+    d->slot_[0] = (uintptr_t)arg;
+}
+
+STUB void defer_end(struct pirn_defer_ *d)
+{
+    ((void (*)(void *))d->fn_)((void *)(uintptr_t)d->slot_[0]);
+}
+
+STUB void group_none(struct pirn_group *g)
+{
+    (void)g;
+}
+
+STUB void switch_cxx(struct m *mp, struct g *from, struct g *to, bool gone)
+{
+    (void)from, (void)to, (void)gone;
+    model_fail("M %d has exceptions", mp->id);
+}
+
+STUB void panic_start(void)
+{
+}
+
+STUB void panic_forget(struct g *gp)
+{
+    (void)gp;
+}
+
+STUB void fault_start(void)
+{
+}
+
+STUB void fault_stop(void)
+{
+}
+
+STUB void report_wait(void)
+{
+}
+
+STUB struct cxx_globals *cxx_globals(void)
+{
+    return NULL;
+}
+
+void (*fatal_dump)(int fd) STUB;
+
+STUB void dump_all(int fd)
+{
+    (void)fd;
 }
