@@ -19,13 +19,27 @@ void report_keeps_p(void)
     }
 }
 
+/* A thread that is no goroutine comes before them; the program's last word before either. */
+static void report_thread(const char *message, const void *context)
+{
+    if (fatal_callback) {
+        fatal_callback(message);
+    }
+    dump_thread(STDERR_FILENO, context);
+    if (fatal_dump) {
+        fatal_dump(STDERR_FILENO);
+    }
+}
+
 /* context: of the code that a signal has interrupted, or NULL. */
 void report_goroutines(const char *message, const void *context)
 {
     struct m *mp = getm();
     if (!mp || !mp->curg) {
-        dump_thread(STDERR_FILENO, context);
-    } else if (context) {
+        report_thread(message, context);
+        return;
+    }
+    if (context) {
         at_store(&mp->context, context, RELAXED);
     }
     report_rest(message);

@@ -3,7 +3,7 @@
  * Behind the end of a file.
  * expect-signal: SIGBUS
  * expect-stderr-regex: \Afatal error: SIGBUS at address 0x\w+: behind the end of a file, or bad memory\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_bus\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_bus\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_bus\.c:\d+|\S*fault_bus\+0x\w+)\n\t(fails at .*fault_bus\.c:\d+|\S*fault_bus\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

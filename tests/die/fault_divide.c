@@ -3,7 +3,7 @@
  * A division by zero.
  * expect-signal: SIGFPE
  * expect-stderr-regex: \Afatal error: SIGFPE at address 0x\w+: integer divide by zero\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(fails at .*fault_divide\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(fails at .*fault_divide\.c:\d+|\S*fault_divide\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: aarch64 a division by zero does not trap
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself

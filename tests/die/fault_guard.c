@@ -3,7 +3,7 @@
  * The guard of its own stack, by a stray pointer: no overflow.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x\w+: the guard of a goroutine's stack\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_guard\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_guard\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_guard\.c:\d+|\S*fault_guard\+0x\w+)\n\t(fails at .*fault_guard\.c:\d+|\S*fault_guard\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

@@ -3,7 +3,7 @@
  * A NULL pointer, with an offset.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x10: NULL, or near it\n\tpc=0x\w+ sp=0x\w+\n\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_null\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_null\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_null\.c:\d+|\S*fault_null\+0x\w+)\n\t(fails at .*fault_null\.c:\d+|\S*fault_null\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

@@ -2,7 +2,7 @@
 /*
  * With .panic_on_fault, and nobody recovers.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: runtime error: invalid memory address or nil pointer dereference\n\ngoroutine 1 \[running\] main:\n\t(start at .*fault_panic\.c:\d+|\S+\+0x\w+)\n\tstarted by pirn_run\n
+ * expect-stderr-regex: \Apanic: runtime error: invalid memory address or nil pointer dereference\n\ngoroutine 1 \[running\] main:\n\t(start at .*fault_panic\.c:\d+|\S*fault_panic\+0x\w+)\n(\t\S+\+0x\w+\n)*\tstarted by pirn_run\n
  * expect-stdout: deferred
  * skip-in: tsan the sanitizer puts the signal off
  */

@@ -3,7 +3,7 @@
  * A page that may not be written.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x\w+: not allowed there\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_read_only\.c:\d+|\S+\+0x\w+)\n\t(fails at .*fault_read_only\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_read_only\.c:\d+|\S*fault_read_only\+0x\w+)\n\t(fails at .*fault_read_only\.c:\d+|\S*fault_read_only\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

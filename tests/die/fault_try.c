@@ -3,7 +3,7 @@
  * A fault is no panic unless asked for.
  * expect-signal: SIGSEGV
  * expect-stderr-regex: \Afatal error: SIGSEGV at address 0x0: NULL, or near it\n
- * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_try\.c:\d+|\S+\+0x\w+)\n\t(touch_it at .*fault_try\.c:\d+|\S+\+0x\w+)\n(\t.*\n)*\t(fails at .*fault_try\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1 at
+ * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n\t(touch_it at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n(\t.*\n)*\t(fails at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
  */

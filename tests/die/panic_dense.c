@@ -2,7 +2,7 @@
 /*
  * On a stack of 2 KB there is room for it.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: small 7\n\ngoroutine \d+ \[running\]:\n\t(fails at .*panic_dense\.c:\d+|\S+\+0x\w+)\n\tcreated by goroutine 1
+ * expect-stderr-regex: \Apanic: small 7\n\ngoroutine \d+ \[running\]:\n\t(fails at .*panic_dense\.c:\d+|\S*panic_dense\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1
  */
 #include <pirn.h>
 

@@ -2,7 +2,7 @@
 /*
  * Number 91: many panic at once, and main returns meanwhile (85); there is one report, and it is complete.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: of (\d+)\n\ngoroutine \d+ \[running\] panics:\n\t(panics at .*panic_many\.c:\d+|\S+\+0x\w+)\n(\t.*\n)+(\ngoroutine \d+ \[.*\].*:\n(\t.*\n)+)*\Z
+ * expect-stderr-regex: \Apanic: of (\d+)\n\ngoroutine \d+ \[running\] panics:\n\t(panics at .*panic_many\.c:\d+|\S*panic_many\+0x\w+)\n(\t.*\n)+(\ngoroutine \d+ \[.*\].*:\n(\t.*\n)+)*\Z
  * procs: 2,4,16
  */
 #include <pirn.h>

@@ -2,7 +2,7 @@
 /*
  * Without memory a panic is recovered, and reported, all the same.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: no memory for 42\n\ngoroutine 1 \[running\] main:\n\t(fails at .*panic_no_memory\.c:\d+|\S+\+0x\w+)\n\t(start at .*panic_no_memory\.c:\d+|\S+\+0x\w+)\n\tstarted by pirn_run\n
+ * expect-stderr-regex: \Apanic: no memory for 42\n\ngoroutine 1 \[running\] main:\n\t(fails at .*panic_no_memory\.c:\d+|\S*panic_no_memory\+0x\w+)\n\t(start at .*panic_no_memory\.c:\d+|\S*panic_no_memory\+0x\w+)\n(\t\S+\+0x\w+\n)*\tstarted by pirn_run\n
  * expect-stdout: recovered 20
  * skip-in: asan malloc is the sanitizer's
  * skip-in: tsan malloc is the sanitizer's

@@ -2,7 +2,7 @@
 /*
  * A panic without a runtime.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: no runtime\n\nthread \d+, outside goroutines:\n\t(main at .*panic_outside\.c:\d+|\S+\+0x\w+)\n
+ * expect-stderr-regex: \Apanic: no runtime\n\nthread \d+, outside goroutines:\n\t(main at .*panic_outside\.c:\d+|\S*panic_outside\+0x\w+)\n
  */
 #include <pirn.h>
 

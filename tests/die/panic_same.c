@@ -2,7 +2,7 @@
 /*
  * Number 81: twice with the same words, but not recovered.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: first\n\tpanic: first\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_same\.c:\d+|\S+\+0x\w+)\n
+ * expect-stderr-regex: \Apanic: first\n\tpanic: first\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_same\.c:\d+|\S*panic_same\+0x\w+)\n
  */
 #include <pirn.h>
 

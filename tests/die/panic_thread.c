@@ -2,7 +2,7 @@
 /*
  * A panic on a thread of the program's own; there is a runtime.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: on a thread\n\nthread \d+, outside goroutines:\n\t(main at .*panic_thread\.c:\d+|\S+\+0x\w+)\n(\t.*\n)*\ngoroutine \d+ \[.*\] waits:\n
+ * expect-stderr-regex: \Apanic: on a thread\n\nthread \d+, outside goroutines:\n\t(main at .*panic_thread\.c:\d+|\S*panic_thread\+0x\w+)\n(\t.*\n)*\ngoroutine \d+ \[.*\] waits:\n
  * expect-stdout: deferred
  */
 #include <pirn.h>

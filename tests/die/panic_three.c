@@ -2,7 +2,7 @@
 /*
  * Number 81: and another.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: first\n\tpanic: second\n\tpanic: third\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_three\.c:\d+|\S+\+0x\w+)\n
+ * expect-stderr-regex: \Apanic: first\n\tpanic: second\n\tpanic: third\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_three\.c:\d+|\S*panic_three\+0x\w+)\n
  */
 #include <pirn.h>
 

@@ -2,7 +2,7 @@
 /*
  * Number 81: a panic in a deferred call.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: first\n\tpanic: second\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_twice\.c:\d+|\S+\+0x\w+)\n
+ * expect-stderr-regex: \Apanic: first\n\tpanic: second\n\ngoroutine 1 \[running\] main:\n\t(panics at .*panic_twice\.c:\d+|\S*panic_twice\+0x\w+)\n
  */
 #include <pirn.h>
 
