@@ -136,8 +136,8 @@ static void news_locked(struct pd *pd, enum fd_mode mode)
 static void wake_all_locked(struct pd *pd, int why, struct taken *t)
 {
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
-        news_locked(pd, mode);
-        wake_queue_locked(pd, mode, true, why, t);
+        news_locked(pd, (enum fd_mode)mode);
+        wake_queue_locked(pd, (enum fd_mode)mode, true, why, t);
     }
 }
 
@@ -353,8 +353,8 @@ int pd_deadline(int fd, int64_t read, int64_t write)
     for (int mode = FD_READ; !err && mode <= FD_WRITE; mode++) {
         if (pd->deadline[mode] != when[mode]) {
             pd->deadline[mode] = when[mode];
-            news_locked(pd, mode);
-            wake_queue_locked(pd, mode, true, 0, &t);
+            news_locked(pd, (enum fd_mode)mode);
+            wake_queue_locked(pd, (enum fd_mode)mode, true, 0, &t);
         }
     }
     word_unlock(&pd->word, word);
