@@ -101,6 +101,16 @@ static const char *call_site(Dwarf_Die *cu, Dwarf_Die *scope, int *line)
     return dwarf_filesrc(files, number, NULL, NULL);
 }
 
+/* The unit that addr is in. Clang writes no table of them (.debug_aranges): then all are looked through. */
+static Dwarf_Die *unit_of(Dwfl_Module *mod, GElf_Addr addr, Dwarf_Addr *bias)
+{
+    Dwarf_Die *cu = dwfl_module_addrdie(mod, addr, bias);
+    for (Dwarf_Die *next = NULL; !cu && (next = dwfl_module_nextcu(mod, next, bias));) {
+        cu = dwarf_haspc(next, addr - *bias) > 0 ? next : NULL;
+    }
+    return cu;
+}
+
 /* False: nothing is known. */
 static bool answer(const char *path, GElf_Addr offset)
 {
@@ -111,10 +121,10 @@ static bool answer(const char *path, GElf_Addr offset)
     GElf_Addr addr = offset + m->bias;
     const char *symbol = dwfl_module_addrname(m->mod, addr);
     int line = 0;
-    Dwfl_Line *at = dwfl_module_getsrc(m->mod, addr);
-    const char *file = at ? dwfl_lineinfo(at, NULL, &line, NULL, NULL, NULL) : NULL;
     Dwarf_Addr bias = 0;
-    Dwarf_Die *cu = dwfl_module_addrdie(m->mod, addr, &bias), *scopes = NULL, *innermost = NULL;
+    Dwarf_Die *cu = unit_of(m->mod, addr, &bias), *scopes = NULL, *innermost = NULL;
+    Dwarf_Line *at = cu ? dwarf_getsrc_die(cu, addr - bias) : NULL;
+    const char *file = at && !dwarf_lineno(at, &line) ? dwarf_linesrc(at, NULL, NULL) : NULL;
     /* The first gives the scope that it was written in, the second that in which it was inlined. */
     int n = cu && dwarf_getscopes(cu, addr - bias, &innermost) > 0
                 ? dwarf_getscopes_die(innermost, &scopes)
