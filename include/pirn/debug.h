@@ -21,7 +21,8 @@ PIRN_API_ int pirn_dump(int fd);
 
 /*
  * Goroutines that wait, and that nobody can wake any more: what they wait for is in no memory but their own.
- * Writes them to fd (-1: nowhere) and returns how many there are, or -errno: -EAGAIN, -ENOTSUP as above,
+ * Writes them to fd (-1: nowhere) and returns how many there are, or -errno: -EAGAIN, -ENOTSUP as above
+ * (and under ThreadSanitizer),
  * -ENOMEM, -EACCES (/proc or process_vm_readv is denied), -EBUSY (some could not be stopped in time). It looks for addresses in all of the program's memory and errs on
  * the side of silence.
  */

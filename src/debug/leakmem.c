@@ -174,6 +174,7 @@ static void leave_out_own(struct leakmem *m)
     for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
         leave_out(at_load(&sched.allp[i], RELAXED), sizeof(struct p), m);
     }
+    lock(&sched.lock); /* a thread may just be beginning, or ending */
     for (struct m *mp = sched.allm; mp; mp = mp->all) {
         leave_out(mp, sizeof *mp, m);
         if (!mp->thread_pointer || mp->ended) {
@@ -187,6 +188,7 @@ static void leave_out_own(struct leakmem *m)
             leave_out(mp->stack_lo, (size_t)((char *)mp->g0.sp - (char *)mp->stack_lo), m);
         }
     }
+    unlock(&sched.lock);
     leakmem_sort(m->without, m->nwithout, sizeof *m->without, range_before);
 }
 

@@ -76,9 +76,12 @@ void m_be(struct m *mp)
     at_store(&mp->tid, gettid(), RELAXED);
     mp->visits ? visits_bounds(&lo, &size) : thread_stack_bounds(&lo, &size);
     tool_thread_begin(&mp->g0.tool, lo, size);
+    void *altstack = thread_altstack_begin();
+    lock(&sched.lock); /* debug/leakmem.c may be looking */
     mp->stack_lo = lo;
     mp->thread_pointer = arch_thread_pointer();
-    void *altstack = mp->altstack = thread_altstack_begin();
+    mp->altstack = altstack;
+    unlock(&sched.lock);
     preempt_thread_begin(mp);
     pthread_sigmask(SIG_SETMASK, &sched.sigmask, NULL);
     if (mp->born) {

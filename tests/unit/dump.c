@@ -27,7 +27,7 @@ static char text[1 << 20];
 
 static void until_ready(uint32_t n)
 {
-    while (at_load(&ready_n, RELAXED) < n)
+    while (at_load(&ready_n, ACQUIRE) < n)
         pirn_yield();
 }
 
