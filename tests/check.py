@@ -161,7 +161,7 @@ class Check:
     def asan(self):
         """address and undefined sanitizers"""
         if self.build('asan'):
-            self.tests('asan', ALL, quick=not self.args.groups, scale=3, some=('2', '16'))
+            self.tests('asan', ALL, quick=not self.args.groups, scale=3, some=('16',))
             for corpus in sorted((ROOT / 'tests/fuzz/corpus').iterdir()):
                 self.step(f'fuzz corpus: {corpus.name}',
                           [ROOT / f'build/asan/tests/fuzz-{corpus.name}', corpus])
@@ -182,7 +182,7 @@ class Check:
         """thread sanitizer"""
         if self.build('tsan'):
             self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
-                       wrapper=run.tsan_wrapper(), some=('4', '16'))
+                       wrapper=run.tsan_wrapper(), some=('4',))
 
     def model(self):
         """the model checker: its own tests, the models in short, planted bugs, Promela"""

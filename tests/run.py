@@ -407,9 +407,6 @@ def example_judge(source):
 
 def manifest_tests(path, kinds, run_label='', wrapper=()):
     tests = []
-    symbols = Path(path).resolve().parent.parent / 'src/pirn-symbols'
-    if symbols.exists():  # names in reports, as if it were installed
-        os.environ.setdefault('PIRN_SYMBOLS', str(symbols))
     for line in Path(path).read_text().splitlines():
         if not line.strip():
             continue
@@ -427,6 +424,10 @@ def manifest_tests(path, kinds, run_label='', wrapper=()):
             tests.append(Test(name, [*wrapper, program], judge=example_judge(source)))
         else:
             tests += harness_tests(program, name, wrapper)
+    symbols = Path(path).resolve().parent.parent / 'src/pirn-symbols'
+    for t in tests:  # names in reports, as if it were installed
+        if 'PIRN_SYMBOLS' not in os.environ:
+            t.env.setdefault('PIRN_SYMBOLS', str(symbols) if symbols.exists() else 'off')
     return tests
 
 
