@@ -307,6 +307,7 @@ def main():
         ap.error(f'no such group: {", ".join(sorted(unknown))}')
 
     run.no_cores()
+    run.usual_signals()
     for name in ('MAKEFLAGS', 'MAKELEVEL', 'MFLAGS'):
         os.environ.pop(name, None)
     for name, value in SANITIZER_ENV.items():

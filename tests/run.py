@@ -524,6 +524,14 @@ def no_cores():
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
 
 
+def usual_signals():
+    """What this process was told to ignore (by nohup, or a shell's &) it goes on ignoring, by a handler:
+    that is not inherited, and the tests begin with the actions that they expect."""
+    for sig in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(sig) == signal.SIG_IGN:
+            signal.signal(sig, lambda *_: None)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__,
                                  formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -545,6 +553,7 @@ def main():
     args = ap.parse_args()
 
     no_cores()
+    usual_signals()
     wrapper = shlex.split(args.wrapper)
     tests = []
     for program in args.programs:

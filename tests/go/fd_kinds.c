@@ -325,30 +325,55 @@ TEST_ATTR(foreign_while_all_sleep, PROCS)
 }
 
 /* A thread that waits, with a deadline, longer than its runtime: it is not confused by the next ones. */
+struct longer {
+    int fd[2];
+    pthread_t thread[2];
+    atomic_int reader; /* the thread */
+};
+
 static void *waits_longer(void *arg)
 {
-    CHECK_EQ(pirn_fd_wait(*(int *)arg, PIRN_IN, pirn_now() + 30 * PIRN_MS), -ETIMEDOUT);
+    struct longer *a = arg;
+    CHECK_EQ(pirn_fd_wait(a->fd[0], PIRN_IN, pirn_now() + 30 * PIRN_MS), -ETIMEDOUT);
     return NULL;
 }
 
 static void *reads_longer(void *arg)
 {
+    struct longer *a = arg;
     char c;
-    ssize_t r = pirn_read(*(int *)arg, &c, 1);
-    CHECK(r == -ETIMEDOUT || r == 1); /* 1: the runtime had ended before it began */
+    atomic_store(&a->reader, gettid());
+    CHECK_EQ(pirn_read(a->fd[0], &c, 1), -ETIMEDOUT);
     return NULL;
 }
 
+/* What /proc says that a thread does in the kernel: the call, its arguments, the stack pointer. */
+static bool is_in_futex(int tid, char *what, size_t size)
+{
+    char path[64], futex[16];
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", tid);
+    snprintf(futex, sizeof futex, "%ld ", (long)SYS_futex);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, what, size - 1);
+    close(fd);
+    what[n > 0 ? n : 0] = '\0';
+    return fd < 0 || strncmp(what, futex, strlen(futex)) == 0; /* or the deadline has passed */
+}
+
+/* The reader must wait in this runtime: nobody tells those of the next ones of its deadline. */
 static int start_waiting(void *arg)
 {
-    struct {
-        int *fd;
-        pthread_t *thread;
-    } *a = arg;
-    CHECK_EQ(pirn_fd_deadline(a->fd[0], pirn_now() + 40 * PIRN_MS, 0), 0);
-    CHECK_EQ(pthread_create(&a->thread[0], NULL, waits_longer, a->fd), 0);
-    CHECK_EQ(pthread_create(&a->thread[1], NULL, reads_longer, a->fd), 0);
-    pirn_sleep(3 * PIRN_MS);
+    struct longer *a = arg;
+    char was[256] = "", is[256];
+    CHECK_EQ(pirn_fd_deadline(a->fd[0], pirn_now() + 200 * PIRN_MS, 0), 0);
+    CHECK_EQ(pthread_create(&a->thread[0], NULL, waits_longer, a), 0);
+    CHECK_EQ(pthread_create(&a->thread[1], NULL, reads_longer, a), 0);
+    while (!atomic_load(&a->reader))
+        pirn_sleep(PIRN_MS);
+    while (!is_in_futex(a->reader, is, sizeof is) || strcmp(is, was)) {
+        memcpy(was, is, sizeof was);
+        pirn_sleep(5 * PIRN_MS);
+    }
     return 0;
 }
 
@@ -360,22 +385,16 @@ static int wait_a_little(void *arg)
 
 TEST_ATTR(foreign_longer_than_runtimes, PROCS)
 {
-    int fd[2];
-    pthread_t thread[2];
-    struct {
-        int *fd;
-        pthread_t *thread;
-    } a = {fd, thread};
-    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    struct longer a = {.reader = 0};
+    CHECK_EQ(pipe2(a.fd, O_CLOEXEC), 0);
     CHECK_EQ(pirn_run(start_waiting, &a), 0);
     for (int i = 0; i < 5; i++) {
-        CHECK_EQ(pirn_run(wait_a_little, fd), 0);
+        CHECK_EQ(pirn_run(wait_a_little, a.fd), 0);
     }
-    pthread_join(thread[0], NULL);
-    CHECK_EQ(write(fd[1], "x", 1), 1);
-    pthread_join(thread[1], NULL);
-    close(fd[0]);
-    close(fd[1]);
+    pthread_join(a.thread[0], NULL);
+    pthread_join(a.thread[1], NULL);
+    close(a.fd[0]);
+    close(a.fd[1]);
 }
 
 /* --- what is given back ------------------------------------------------------------------------------------- */
