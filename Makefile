@@ -32,8 +32,9 @@ $(FLAVOURS:%=configure-%): configure-%: | build
 	@[ $(WERROR) = false ] || [ -f build/$*/.werror ] || \
 	    { $(MESON) configure build/$* -Dwerror=$(WERROR) && touch build/$*/.werror; }
 
+# TARGETS: only these, by ninja's names.
 $(FLAVOURS:%=build-%): build-%: configure-%
-	@$(NINJA) --quiet -C build/$*
+	@$(NINJA) --quiet -C build/$* $(TARGETS)
 
 build:
 	@mkdir -p build

@@ -20,6 +20,7 @@ import run  # noqa: E402  (tests/run.py)
 
 ROOT = run.ROOT
 ALL = ('unit', 'go', 'stress', 'fault', 'die', 'planted', 'cxx', 'example')
+CONCURRENT = ('unit', 'go', 'stress')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 
 # Defaults; what the caller has set wins.
@@ -38,7 +39,7 @@ class Check:
         self.args = args
         self.result = run.Result()
         self.seen = set()  # (flavour, test) that an earlier group has run
-        self.built = {}    # flavour: did its build succeed
+        self.built = {}    # (flavour, kinds): did its build succeed
 
     # -- the two kinds of things to do ------------------------------------
 
@@ -63,11 +64,16 @@ class Check:
         self.result.skipped.append((name, why))
         print(f'skip {name}: {why}', flush=True)
 
-    def build(self, flavour):
-        if flavour not in self.built:
-            self.built[flavour] = self.step(f'{flavour}: build', [
-                'make', '--no-print-directory', f'build-{flavour}', 'WERROR=true'])
-        return self.built[flavour]
+    def build(self, flavour, kinds=()):
+        """All of it; or the programs of some kinds of tests, in flavours of which no more is used."""
+        if (flavour, kinds) not in self.built:
+            make = ['make', '--no-print-directory', 'WERROR=true']
+            targets = []
+            if kinds and self.step(f'{flavour}: configure', [*make, f'configure-{flavour}']):
+                targets = run.programs_of(ROOT / 'build' / flavour, kinds)
+            self.built[flavour, kinds] = self.step(f'{flavour}: build', [
+                *make, f'build-{flavour}', f'TARGETS={" ".join(targets)}'])
+        return self.built[flavour, kinds]
 
     def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None):
         """some: the numbers of Ps to try when all groups run; a group that is named runs with all,
@@ -149,13 +155,13 @@ class Check:
 
     def small(self):
         """shrunk constants, debug checks"""
-        if self.build('small'):
-            self.tests('small', ('unit', 'go', 'stress'), quick=not self.args.groups, some=('4',))
+        if self.build('small', CONCURRENT):
+            self.tests('small', CONCURRENT, quick=not self.args.groups, some=('4',))
 
     def chaos(self):
         """seeded delays in the atomics"""
-        if self.build('chaos'):
-            self.tests('chaos', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=3,
+        if self.build('chaos', CONCURRENT):
+            self.tests('chaos', CONCURRENT, quick=not self.args.groups, scale=3,
                        some=('2',))
 
     def asan(self):
@@ -180,8 +186,8 @@ class Check:
 
     def tsan(self):
         """thread sanitizer"""
-        if self.build('tsan'):
-            self.tests('tsan', ('unit', 'go', 'stress'), quick=not self.args.groups, scale=5,
+        if self.build('tsan', CONCURRENT):
+            self.tests('tsan', CONCURRENT, quick=not self.args.groups, scale=5,
                        wrapper=run.tsan_wrapper(), some=('4',))
 
     def model(self):
@@ -217,7 +223,7 @@ class Check:
         for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
             if not shutil.which(tool):
                 return self.skip('aarch64', f'{tool} is not installed')
-        if self.build('aarch64'):
+        if self.build('aarch64', ('unit',)):
             self.tests('aarch64', ('unit',), scale=5, wrapper=QEMU)
 
     def install(self):
@@ -266,7 +272,7 @@ class Check:
     def stress(self):
         """stress tests in three flavours, as long as PIRN_STRESS_* say (not part of check)"""
         for flavour, wrapper in (('native', ()), ('asan', ()), ('tsan', run.tsan_wrapper())):
-            if self.build(flavour):
+            if self.build(flavour, ('stress',)):
                 self.tests(flavour, ('stress',), wrapper=wrapper)
 
     def valgrind(self):

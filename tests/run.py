@@ -405,6 +405,12 @@ def example_judge(source):
     return judge
 
 
+def programs_of(build, kinds):
+    """Programs of the manifest, by ninja's names."""
+    rows = [line.split('\t') for line in (build / 'tests/manifest.txt').read_text().splitlines()]
+    return [os.path.relpath(row[2], build) for row in rows if row and row[0] in kinds]
+
+
 def manifest_tests(path, kinds, run_label='', wrapper=()):
     tests = []
     for line in Path(path).read_text().splitlines():
