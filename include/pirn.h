@@ -58,8 +58,8 @@ enum pirn_flags {
     PIRN_F_DEADLOCK = 1 << 0,   /* report "all goroutines are asleep" (pirn_run sets it) */
     PIRN_F_SIGQUIT = 1 << 1,    /* SIGQUIT prints the goroutines and exits 2 (pirn_run sets it) */
     PIRN_F_NO_PREEMPT = 1 << 2, /* a goroutine that computes keeps its P */
-    PIRN_F_FAULTS =
-        1 << 3, /* SIGSEGV, SIGBUS and SIGFPE in goroutines are explained (pirn_run sets it) */
+    /* SIGSEGV, SIGBUS, SIGFPE, SIGILL and abort() in goroutines are explained (pirn_run sets it) */
+    PIRN_F_FAULTS = 1 << 3,
 };
 
 /* How descriptors and files are waited for. io_uring needs a build with liburing, and may be forbidden. */

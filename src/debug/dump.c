@@ -145,7 +145,7 @@ EXPORT int pirn_backtrace(void **pcs, int max)
 {
     struct unwind u = {.known = 0};
     unwind_here(&u);
-    int n = backtrace_from(&u, NULL, pcs, max); /* without this frame */
+    int n = backtrace_innermost(&u, pcs, max); /* without this frame */
     __asm__ volatile("");
     return n;
 }

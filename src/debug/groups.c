@@ -127,8 +127,7 @@ static int stack_of(struct groups *s, struct g *gp, void **pcs)
 
 void groups_add(struct groups *s, struct g *gp)
 {
-    static struct group spare; /* none is left: it is described here, and counted */
-    struct group *new = s->n < GROUPS ? &s->group[s->n] : &spare;
+    struct group *new = &s->group[s->n]; /* if none is left: it is described there, and counted */
     uint16_t *slot;
     s->total++;
     describe(new, gp, s->first);
@@ -215,7 +214,7 @@ static void say_group(int fd, const struct group *k, int64_t now)
         say_fd(fd, "\tthe mutex is held by goroutine %lu\n", k->holder);
     }
     backtrace_print(fd, k->pcs, k->npcs, k->faulted);
-    if (k->npcs == BACKTRACE_MOST) {
+    if (backtrace_is_cut(k->pcs, k->npcs)) {
         say_fd(fd, "\t...\n");
     } else if (k->npcs == 0) {
         say_fd(fd, k->begun ? "\t(its stack is not known: it runs)\n" : "\t(not begun)\n");
