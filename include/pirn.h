@@ -156,6 +156,15 @@ PIRN_API_ int pirn_num_goroutines(void);
 PIRN_API_ void pirn_set_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * What this goroutine works for, such as pirn_set_label("tenant", "%s", name): reports show it, and the
+ * goroutines that it starts from now on have it too. A format of NULL takes the label away. At most 39
+ * characters of a value are kept. 0, -ENOSPC (all labels, with their keys, have room for about 90 characters),
+ * -ENOMEM, -EINVAL (no key), -EPERM (outside a goroutine).
+ */
+PIRN_API_ int pirn_set_label(const char *key, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
  * Around code that may block the thread, such as a plain read(): the others go on meanwhile. begin
  * and end cost nanoseconds; the P is taken away only if the code does block while others have work.
  * No pirn call may stand between them. pirn_blocking() is for what is known to block: it gives the P

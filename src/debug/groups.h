@@ -24,6 +24,7 @@ struct group {
     bool locked, begun;
     bool faulted; /* its innermost frame is what the report is about */
     char name[40];
+    char labels[LABELS_SIZE];
     void *pcs[BACKTRACE_MOST];
 };
 
