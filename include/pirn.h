@@ -58,8 +58,8 @@ enum pirn_flags {
     PIRN_F_DEADLOCK = 1 << 0,   /* report "all goroutines are asleep" (pirn_run sets it) */
     PIRN_F_SIGQUIT = 1 << 1,    /* SIGQUIT prints the goroutines and exits 2 (pirn_run sets it) */
     PIRN_F_NO_PREEMPT = 1 << 2, /* a goroutine that computes keeps its P */
-    PIRN_F_FAULTS =
-        1 << 3, /* SIGSEGV, SIGBUS and SIGFPE in goroutines are explained (pirn_run sets it) */
+    /* SIGSEGV, SIGBUS, SIGFPE, SIGILL and abort() in goroutines are explained (pirn_run sets it) */
+    PIRN_F_FAULTS = 1 << 3,
 };
 
 /* How descriptors and files are waited for. io_uring needs a build with liburing, and may be forbidden. */
@@ -154,6 +154,15 @@ PIRN_NORETURN_ PIRN_API_ void pirn_exit(void); /* runs the deferred calls, ends 
 PIRN_API_ uint64_t pirn_id(void);              /* 1 is the first; 0 outside a goroutine */
 PIRN_API_ int pirn_num_goroutines(void);
 PIRN_API_ void pirn_set_name(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * What this goroutine works for, such as pirn_set_label("tenant", "%s", name): reports show it, and the
+ * goroutines that it starts from now on have it too. A format of NULL takes the label away. At most 39
+ * characters of a value are kept. 0, -ENOSPC (all labels, with their keys, have room for about 90 characters),
+ * -ENOMEM, -EINVAL (no key), -EPERM (outside a goroutine).
+ */
+PIRN_API_ int pirn_set_label(const char *key, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /*
  * Around code that may block the thread, such as a plain read(): the others go on meanwhile. begin

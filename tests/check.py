@@ -139,6 +139,10 @@ class Check:
                 self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
             else:
                 self.skip('tests/gdb/run', 'gdb is not installed')
+            if shutil.which('perf'):
+                self.step('tests/perf/run', ['tests/perf/run', ROOT / 'build/native'])
+            else:
+                self.skip('tests/perf/run', 'perf is not installed')
 
     def net(self):
         """the servers of examples/ against curl, nc, wrk, redis-cli, redis-benchmark, and mean clients"""

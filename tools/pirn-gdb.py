@@ -70,6 +70,27 @@ class Goroutine:
         return extra['name'].string() if number(extra) else ''
 
     @property
+    def labels(self):
+        """As reports show them."""
+        extra = self.g['extra']
+        if not number(extra):
+            return ''
+        size = extra['labels'].type.range()[1] + 1
+        text = bytes(int(extra['labels'][i]) & 255 for i in range(size))
+        words = text.decode(errors='replace').split('\0')
+        pairs = []
+        while len(words) > 1 and words[0]:
+            pairs.append(f'{words[0]}={words[1]}')
+            words = words[2:]
+        return '{' + ', '.join(pairs) + '}' if pairs else ''
+
+    @property
+    def title(self):
+        """Its function, name and labels."""
+        name = f'"{self.name}"' if self.name else ''
+        return ' '.join(word for word in (self.site[0], name, self.labels) if word)
+
+    @property
     def site(self):
         """Its function and where it was created, as far as that is known."""
         site = number(self.g['site'])
@@ -225,9 +246,8 @@ class InfoGoroutines(gdb.Command):
     def invoke(self, arg, from_tty):
         for g in goroutines():
             on = g.thread()
-            name = f' "{g.name}"' if g.name else ''
             where = place(g) if g.begun() else 'not begun'
-            print(f'{"*" if on else " "} {g.id:<6} {g.state:<16} {g.site[0]}{name}'
+            print(f'{"*" if on else " "} {g.id:<6} {g.state:<16} {g.title}'
                   + (f' (thread {on.num})' if on else '') + (f'  {where}' if where else ''))
 
 
@@ -255,11 +275,10 @@ class GoroutineCommand(gdb.Command):
 
     @staticmethod
     def head(g):
-        fn, at = g.site
-        name = f' "{g.name}"' if g.name else ''
+        at = g.site[1]
         creator = int(g.g['creator'])
         by = f', created by goroutine {creator}' if creator else ''
-        print(f'Goroutine {g.id} [{g.state}] {fn}{name}{by}' + (f' at {at}' if at and creator else ''))
+        print(f'Goroutine {g.id} [{g.state}] {g.title}{by}' + (f' at {at}' if at and creator else ''))
 
     @staticmethod
     def run(g, command, go_on):

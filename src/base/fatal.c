@@ -175,6 +175,11 @@ void report_wait(void)
     }
 }
 
+bool report_is_mine(void)
+{
+    return at_load(&reporter, RELAXED) == (uint32_t)gettid();
+}
+
 void report_begin(void)
 {
     uint32_t me = (uint32_t)gettid(), nobody = 0;

@@ -43,6 +43,7 @@ void report_begin(void);
 void report_rest(const char *message);
 /* By who is about to end the process in another way: returns only if there is no report. */
 void report_wait(void);
+bool report_is_mine(void); /* this thread has begun one */
 
 /* Set while the runtime runs: prints the goroutines to fd. */
 extern void (*fatal_dump)(int fd);

@@ -27,24 +27,93 @@ static bool is_start(uint64_t pc)
     return pc >= (uintptr_t)arch_start && pc < (uintptr_t)arch_call_on;
 }
 
+static void *entry(const struct unwind *u)
+{
+    return (void *)(uintptr_t)(u->r[UNWIND_PC] + u->exact);
+}
+
 /* The frame that the runtime calls a goroutine from, and the start of its stack, are left out. */
 static int collect(struct unwind *u, void **pcs, int max)
 {
     int n = 0;
     do {
-        uint64_t pc = u->r[UNWIND_PC];
-        if (is_start(pc)) {
+        if (is_start(u->r[UNWIND_PC])) {
             return n > 1 ? n - 1 : n;
         }
-        pcs[n++] = (void *)(uintptr_t)(pc + u->exact);
+        pcs[n++] = entry(u);
     } while (n < max && unwind_step(u));
     return n;
 }
 
+/* --- both ends ------------------------------------------------------------------------------------- */
+
+#define OUTERMOST 16u /* that are kept of a stack which is deeper than there is room */
+#define DEEPEST 200000u
+
+/* In place of the frames that are left out, their number. No address looks like this. */
+#define LEFT_OUT ((uint64_t)0xface1e55 << 32)
+
+static void *left_out(uint64_t n)
+{
+    return (void *)(uintptr_t)(LEFT_OUT | n);
+}
+
+static uint32_t how_many_left_out(const void *pc)
+{
+    uint64_t n = (uintptr_t)pc ^ LEFT_OUT;
+    return n <= UINT32_MAX ? (uint32_t)n : 0;
+}
+
+bool backtrace_is_cut(void *const *pcs, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (how_many_left_out(pcs[i])) {
+            return false;
+        }
+    }
+    return n == BACKTRACE_MOST;
+}
+
+/* If there are more, the outermost in place of some; that of the runtime is not counted. */
+static void add_outermost(struct unwind *u, void **pcs, int max)
+{
+    void *last[OUTERMOST];
+    uint32_t n = 0;
+    while (n < DEEPEST && unwind_step(u) && !is_start(u->r[UNWIND_PC])) {
+        last[n++ % OUTERMOST] = entry(u);
+    }
+    if (n < 2 || !is_start(u->r[UNWIND_PC])) {
+        return;
+    }
+    uint32_t kept = (uint32_t)min_u64(n, OUTERMOST) - 1;
+    void **at = pcs + max - 1 - kept;
+    *at++ = left_out(n);
+    for (uint32_t i = n - 1 - kept; i < n - 1; i++) {
+        *at++ = last[i % OUTERMOST];
+    }
+}
+
+/* Of who reports: where a recursion came from is at the other end. */
+static int collect_ends(struct unwind *u, void **pcs, int max)
+{
+    int n = collect(u, pcs, max);
+    if (n == max && max > 2 * (int)OUTERMOST) {
+        add_outermost(u, pcs, max);
+    }
+    return n;
+}
+
+/* Its G may pass to another goroutine meanwhile, with a stack of another size: then there are no bounds, and
+ * the kernel is asked at each read. */
 LOOKS static void set_bounds(struct unwind *u, const struct g *gp)
 {
-    u->lo = low_end(gp);
-    u->hi = (uintptr_t)gp->stack_hi;
+    const volatile struct g *now = gp;
+    uintptr_t hi = (uintptr_t)now->stack_hi;
+    const struct stack_kind *k = &stack_kinds[now->class];
+    at_fence(ACQUIRE);
+    bool same = hi && hi == (uintptr_t)now->stack_hi;
+    u->lo = same ? hi - k->size + k->guard : 0;
+    u->hi = same ? hi : 0;
 }
 
 static bool on_its_stack(const struct unwind *u)
@@ -69,7 +138,7 @@ static bool skip(struct unwind *u, const void *from)
     return true;
 }
 
-int backtrace_from(struct unwind *u, const void *from, void **pcs, int max)
+static void set_bounds_here(struct unwind *u)
 {
     struct m *mp = getm();
     u->lo = u->hi = 0;
@@ -79,45 +148,58 @@ int backtrace_from(struct unwind *u, const void *from, void **pcs, int max)
     if (u->hi && !on_its_stack(u)) { /* in a handler, or on g0 */
         u->lo = u->hi = 0;
     }
-    return max > 0 && skip(u, from) ? collect(u, pcs, max) : 0;
+}
+
+int backtrace_from(struct unwind *u, const void *from, void **pcs, int max)
+{
+    set_bounds_here(u);
+    return max > 0 && skip(u, from) ? collect_ends(u, pcs, max) : 0;
+}
+
+int backtrace_innermost(struct unwind *u, void **pcs, int max)
+{
+    set_bounds_here(u);
+    return max > 0 && skip(u, NULL) ? collect(u, pcs, max) : 0;
 }
 
 NOINLINE int backtrace_here(void **pcs, int max)
 {
     struct unwind u = {.known = 0};
     unwind_here(&u);
-    int n = backtrace_from(&u, NULL, pcs, max);
+    int n = backtrace_innermost(&u, pcs, max);
     __asm__ volatile(""); /* no tail call */
     return n;
+}
+
+static int of_registers(struct unwind *u, const struct g *gp, void **pcs, int max)
+{
+    if (gp) {
+        set_bounds(u, gp);
+    }
+    if (gp && !on_its_stack(u)) { /* it has overflowed, or is on a stack of its own making */
+        u->lo = u->hi = 0;
+    }
+    return max > 0 ? collect_ends(u, pcs, max) : 0;
 }
 
 int backtrace_of_context(const struct g *gp, const void *ucontext, void **pcs, int max)
 {
     struct unwind u = {.known = 0};
     unwind_context(&u, ucontext);
-    if (gp) {
-        set_bounds(&u, gp);
-    }
-    if (gp && !on_its_stack(&u)) { /* it has overflowed, or is on a stack of its own making */
-        u.lo = u.hi = 0;
-    }
-    return max > 0 ? collect(&u, pcs, max) : 0;
+    return of_registers(&u, gp, pcs, max);
 }
 
 /* --- on other threads ------------------------------------------------------------------------------ */
 
-/* Racy without sched.lock, and the memory of an M stays while the runtime runs. */
+/* Racy without sched.lock, and the memory of an M stays while the runtime runs. (run.m of one that is bound
+ * may be anything, if its G is that of another by now.) */
 LOOKS static struct m *thread_of(const struct g *gp)
 {
-    if (gp->flags & G_BOUND && gp->run.m) {
-        return gp->run.m;
+    struct m *mp = sched.allm;
+    while (mp && mp->curg != gp) {
+        mp = mp->all;
     }
-    for (struct m *mp = sched.allm; mp; mp = mp->all) {
-        if (mp->curg == gp) {
-            return mp;
-        }
-    }
-    return NULL;
+    return mp;
 }
 
 /* The last two numbers of "number arguments... sp pc"; the first word is "running" if it is not asleep. */
@@ -157,7 +239,7 @@ LOOKS static int of_thread(const struct g *gp, struct m *mp, void **pcs, int max
     const void *context = at_load(&mp->context, RELAXED);
     void *stands = at_load(&mp->stands, RELAXED);
     if (context) {
-        return backtrace_of_context(gp, context, pcs, max);
+        return unwind_context_of_other(&u, context) ? of_registers(&u, gp, pcs, max) : 0;
     }
     set_bounds(&u, gp);
     if (stands) { /* our own code, with frame pointers */
@@ -201,7 +283,7 @@ static void print_module(int fd, const void *pc)
     if (symbols_module(pc, &path, &offset)) {
         say_fd(fd, "%s+0x%lx", path, (unsigned long)offset);
     } else {
-        say_fd(fd, "%p", pc);
+        say_fd(fd, "%p, in no module", (const void *)((uintptr_t)pc - 1));
     }
 }
 
@@ -289,21 +371,45 @@ static void print_symbols(int fd, const struct symbol *s, int n, bool innermost,
     }
 }
 
-void backtrace_print(int fd, void *const *pcs, int n, bool all)
+static void print_frame(int fd, const void *pc, bool beginning, bool innermost, bool all)
 {
     struct symbol s[INLINED_MOST];
+    int known = symbols_of(pc, s, INLINED_MOST);
+    if (known && beginning && is_one_of(&s[known - 1], beginnings)) {
+        return;
+    }
+    if (known) {
+        print_symbols(fd, s, known, innermost, all);
+    } else {
+        say_fd(fd, "\t");
+        print_module(fd, pc);
+        say_fd(fd, "\n");
+    }
+}
+
+/* Of those that follow, how many are the same: a recursion. */
+static int repeats(void *const *pcs, int n)
+{
+    int same = 0;
+    while (same + 1 < n && pcs[same + 1] == pcs[0]) {
+        same++;
+    }
+    return same > 1 ? same : 0;
+}
+
+void backtrace_print(int fd, void *const *pcs, int n, bool all)
+{
     bool here = symbols_begin();
     for (int i = all ? 0 : first_of_interest(pcs, n), first = i; i < n; i++) {
-        int known = symbols_of(pcs[i], s, INLINED_MOST);
-        if (known && i + 3 >= n && is_one_of(&s[known - 1], beginnings)) {
+        if (how_many_left_out(pcs[i])) {
+            say_fd(fd, "\t... %u frames ...\n", how_many_left_out(pcs[i]));
             continue;
         }
-        if (known) {
-            print_symbols(fd, s, known, !all && i <= first + 1, all);
-        } else {
-            say_fd(fd, "\t");
-            print_module(fd, pcs[i]);
-            say_fd(fd, "\n");
+        print_frame(fd, pcs[i], i + 3 >= n, !all && i <= first + 1, all);
+        int same = repeats(pcs + i, n - i);
+        if (same) {
+            say_fd(fd, "\t... the same, %d times more\n", same);
+            i += same;
         }
     }
     if (here) {

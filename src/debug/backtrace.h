@@ -20,11 +20,16 @@ LOOKS static inline uintptr_t low_end(const struct g *gp)
  * did not call, its pc + 1: so entry - 1 is inside the instruction in any case.
  */
 int backtrace_here(void **pcs, int max);
-/* From this goroutine's registers, without the frame that has them, and those with an sp below `from`. */
+/* From this goroutine's registers, without the frame that has them. */
+int backtrace_innermost(struct unwind *here, void **pcs, int max);
+/* For reports: without those with an sp below `from`; of a deep stack both ends. */
 int backtrace_from(struct unwind *here, const void *from, void **pcs, int max);
 int backtrace_of_g(struct g *gp, void **pcs, int max);
-/* Of the third argument of a signal handler, which has interrupted this goroutine; NULL: a thread. */
+/* Of the third argument of a signal handler, which has interrupted this goroutine; NULL: a thread. Both ends. */
 int backtrace_of_context(const struct g *gp, const void *ucontext, void **pcs, int max);
+
+/* There are more frames at its outer end. */
+bool backtrace_is_cut(void *const *pcs, int n);
 
 /* Lines for people, each with a tab before it: function and place, or module and address. Frames inside
  * pirn are left out at the beginning, unless all are wanted. */

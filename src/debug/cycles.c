@@ -169,9 +169,12 @@ int cycles_print(int fd)
 /* --- sysmon -------------------------------------------------------------------------------------------- */
 
 static struct groups picture; /* sysmon's */
-static uint64_t seen;         /* the circle of the last look */
-static uint64_t told[64];     /* those that were reported */
-static uint32_t ntold;
+struct keys {
+    uint64_t key[64];
+    uint32_t n; /* of all; the last are kept */
+};
+static struct keys seen; /* the circles of the last look */
+static struct keys told; /* those that were reported */
 static int64_t look_at;
 
 /* The same whichever of its goroutines comes first. */
@@ -186,14 +189,19 @@ static uint64_t key_of(struct node *first)
     return key | 1;
 }
 
-static bool was_told(uint64_t key)
+static bool has(const struct keys *k, uint64_t key)
 {
-    for (uint32_t i = 0; i < min_u64(ntold, ARRAY_LEN(told)); i++) {
-        if (told[i] == key) {
+    for (uint32_t i = 0; i < min_u64(k->n, ARRAY_LEN(k->key)); i++) {
+        if (k->key[i] == key) {
             return true;
         }
     }
     return false;
+}
+
+static void keep(struct keys *k, uint64_t key)
+{
+    k->key[k->n++ % ARRAY_LEN(k->key)] = key;
 }
 
 struct members {
@@ -215,7 +223,7 @@ LOOKS static void add_member(struct g *gp, void *arg)
 
 static void tell(struct node *first, uint64_t key)
 {
-    told[ntold++ % ARRAY_LEN(told)] = key;
+    keep(&told, key);
     say("pirn: some goroutines wait for each other:\n");
     say_circle(STDERR_FILENO, first);
     groups_begin(&picture, NULL);
@@ -228,7 +236,7 @@ static void tell(struct node *first, uint64_t key)
 int64_t cycles_look(int64_t now)
 {
     uint32_t at = 0;
-    uint64_t seen_now = 0;
+    struct keys now_seen = {.n = 0};
     if (likely(!sched.cycles)) {
         return INT64_MAX;
     }
@@ -237,16 +245,16 @@ int64_t cycles_look(int64_t now)
     }
     for (struct node *n; graph.n && (n = next_circle(&at));) {
         uint64_t key = key_of(n);
-        if (was_told(key)) {
+        if (has(&told, key)) {
             continue;
         }
-        if (key == seen) {
+        if (has(&seen, key)) {
             tell(n, key);
         } else {
-            seen_now = key;
+            keep(&now_seen, key);
         }
     }
-    seen = seen_now;
+    seen = now_seen;
     done();
     return look_at = now + LOOK_EVERY;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a report says of goroutines: first a picture of them all is taken, while the world stands still if it
- * can; then it is printed, while it goes on. Those with the same stack, state, function and name are one
+ * can; then it is printed, while it goes on. Those with the same stack, state, function, name and labels are one
  * group, so that ten thousand that wait in the same line are one entry.
  *
  * The picture has room for GROUPS groups and is static, since a report must be possible without memory; what
@@ -22,6 +22,14 @@ void groups_begin(struct groups *s, const struct g *first)
 
 /* --- the picture ----------------------------------------------------------------------------------- */
 
+/* It may change meanwhile: `nuls` NULs at the end are ours. memcpy is watched by tools. */
+LOOKS static void copy_text(char *to, const char *from, size_t size, size_t nuls)
+{
+    for (size_t i = 0; i < size; i++) {
+        to[i] = from && i < size - nuls ? ((const volatile char *)from)[i] : '\0';
+    }
+}
+
 LOOKS static void describe(struct group *k, struct g *gp, const struct g *first)
 {
     uint32_t status = at_load(&gp->status, RELAXED);
@@ -34,11 +42,8 @@ LOOKS static void describe(struct group *k, struct g *gp, const struct g *first)
     k->begun = gp->stack_hi;
     k->since = status == G_WAITING ? gp->run.wait_since : 0;
     k->holder = status == G_WAITING ? mutex_holder(gp) : 0;
-    k->name[0] = '\0';
-    for (size_t i = 0; x && i < sizeof k->name - 1; i++) { /* memcpy is watched by tools */
-        ((volatile char *)k->name)[i] = x->name[i];
-        k->name[i + 1] = '\0';
-    }
+    copy_text(k->name, x ? x->name : NULL, sizeof k->name, 1);
+    copy_text(k->labels, x ? x->labels : NULL, sizeof k->labels, LABELS_END);
     k->state = g_status_name(status);
     k->rank = status == G_RUNNING ? RANK_RUNNING : RANK_RUNNABLE;
     if (status == G_WAITING) {
@@ -64,6 +69,9 @@ static uint64_t key_of(const struct group *k)
     key = mix(key, k->locked);
     for (const char *c = k->name; *c; c++) {
         key = mix(key, (unsigned char)*c);
+    }
+    for (size_t i = 0; k->labels[0] && i < sizeof k->labels; i++) { /* behind its end are zeroes */
+        key = mix(key, (unsigned char)k->labels[i]);
     }
     /* Without that in which it left its stack: a call has more than one place for that. */
     for (int i = k->rank > RANK_PREEMPTED; i < k->npcs; i++) {
@@ -127,8 +135,7 @@ static int stack_of(struct groups *s, struct g *gp, void **pcs)
 
 void groups_add(struct groups *s, struct g *gp)
 {
-    static struct group spare; /* none is left: it is described here, and counted */
-    struct group *new = s->n < GROUPS ? &s->group[s->n] : &spare;
+    struct group *new = &s->group[s->n]; /* if none is left: it is described there, and counted */
     uint16_t *slot;
     s->total++;
     describe(new, gp, s->first);
@@ -194,6 +201,17 @@ static void say_ids(int fd, const struct group *k)
     say_fd(fd, k->count > GROUP_IDS ? " ...\n" : "\n");
 }
 
+static void say_labels(int fd, const char *key)
+{
+    const char *before = " {";
+    for (const char *value; *key; key = value + strlen(value) + 1) {
+        value = key + strlen(key) + 1;
+        say_fd(fd, "%s%s=%s", before, key, value);
+        before = ", ";
+    }
+    say_fd(fd, before[0] == ',' ? "}" : "");
+}
+
 static void say_group(int fd, const struct group *k, int64_t now)
 {
     say_fd(fd, "\ngoroutine %lu [%s", k->id, k->state);
@@ -207,6 +225,7 @@ static void say_group(int fd, const struct group *k, int64_t now)
     if (k->name[0]) {
         say_fd(fd, " \"%s\"", k->name);
     }
+    say_labels(fd, k->labels);
     say_fd(fd, ":\n");
     if (k->count > 1) {
         say_ids(fd, k);
@@ -215,7 +234,7 @@ static void say_group(int fd, const struct group *k, int64_t now)
         say_fd(fd, "\tthe mutex is held by goroutine %lu\n", k->holder);
     }
     backtrace_print(fd, k->pcs, k->npcs, k->faulted);
-    if (k->npcs == BACKTRACE_MOST) {
+    if (backtrace_is_cut(k->pcs, k->npcs)) {
         say_fd(fd, "\t...\n");
     } else if (k->npcs == 0) {
         say_fd(fd, k->begun ? "\t(its stack is not known: it runs)\n" : "\t(not begun)\n");

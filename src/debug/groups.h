@@ -24,6 +24,7 @@ struct group {
     bool locked, begun;
     bool faulted; /* its innermost frame is what the report is about */
     char name[40];
+    char labels[LABELS_SIZE];
     void *pcs[BACKTRACE_MOST];
 };
 
@@ -35,7 +36,7 @@ struct groups {
     uint32_t n, total, others;   /* others: goroutines that did not fit */
     uint16_t index[GROUPS_HASH]; /* by key; + 1 */
     uint16_t order[GROUPS];
-    struct group group[GROUPS];
+    struct group group[GROUPS + 1]; /* the last: of one that does not fit */
 };
 
 /* Adds one. Reads it as it is: the world should stand still, but need not. */

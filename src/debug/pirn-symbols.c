@@ -64,24 +64,31 @@ static struct module *module_of(const char *path)
     return NULL;
 }
 
-/* As the compiler was called: relative to a directory that nobody sits in. */
-static const char *shorten(const char *file)
+/* As the compiler was called with it: relative to a directory that nobody sits in. */
+static const char *shorten(const char *file, Dwarf_Die *cu)
 {
+    Dwarf_Attribute attr;
+    const char *dir = cu ? dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr)) : NULL;
+    size_t n = dir ? strlen(dir) : 0;
+    if (n && !strncmp(file, dir, n) && file[n] == '/') {
+        file += n + 1;
+    }
     while (!strncmp(file, "../", 3)) {
         file += 3;
     }
     return file;
 }
 
-static void say(const char *name, const char *file, int line)
+static void say(const char *name, const char *file, int line, Dwarf_Die *cu)
 {
     name = name ? name : "??";
+    file = file ? shorten(file, cu) : NULL;
     if (!file) {
         printf(filters ? "\t%s\n" : "%s\t\n", name);
     } else if (filters) {
-        printf("\t%s at %s:%d\n", name, shorten(file), line);
+        printf("\t%s at %s:%d\n", name, file, line);
     } else {
-        printf("%s\t%s:%d\n", name, shorten(file), line);
+        printf("%s\t%s:%d\n", name, file, line);
     }
 }
 
@@ -133,7 +140,7 @@ static bool answer(const char *path, GElf_Addr offset)
     for (int i = 0; i < n; i++) {
         int tag = dwarf_tag(&scopes[i]);
         if (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram) {
-            say(dwarf_diename(&scopes[i]), file, line);
+            say(dwarf_diename(&scopes[i]), file, line, cu);
             named = true;
         }
         if (tag == DW_TAG_subprogram) {
@@ -146,7 +153,7 @@ static bool answer(const char *path, GElf_Addr offset)
     free(scopes);
     free(innermost);
     if (!named && (symbol || file)) {
-        say(symbol, file, line);
+        say(symbol, file, line, cu);
         named = true;
     }
     return named;

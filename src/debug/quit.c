@@ -27,8 +27,10 @@ static void handler(int sig)
     errno = saved;
 }
 
+/* One report at a time: a goroutine that fails just now has the word. */
 static void quit_now(void)
 {
+    report_begin();
     world_stop(now_ns() + STOP_WITHIN);
     say("SIGQUIT: quit\n");
     dump_all(STDERR_FILENO);

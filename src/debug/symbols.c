@@ -5,7 +5,7 @@
  * Whoever reports may have no memory left, or be in a signal handler, or have stopped the world with any
  * lock in the hands of somebody who stands still. So nothing here allocates or takes a lock, and the debug
  * information is read by another process. It is made like a vfork, on a stack of its own, without a signal
- * at its end; its one descriptor is a socket, on which no write can raise SIGPIPE. If anything fails, or it
+ * at its end, and with all signals blocked, for a handler would run in the memory of this one; its one descriptor is a socket, on which no write can raise SIGPIPE. If anything fails, or it
  * does not answer in time, the report goes on without names.
  *
  * One report at a time has it (busy); another one meanwhile has no names.
@@ -75,8 +75,12 @@ static void start(void)
     if (!allowed() || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair)) {
         return;
     }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     symbols.pid = (pid_t)arch_clone(CLONE_VM | CLONE_VFORK, symbols.stack + sizeof symbols.stack,
                                     child, &pair[1]);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     close(pair[1]);
     if (symbols.pid < 0) {
         close(pair[0]);

@@ -32,27 +32,32 @@
 /* --- memory ------------------------------------------------------------------------------------- */
 
 /* Where the call below is denied: what can't be read can't be written to a pipe either. */
-static bool peek_by_pipe(uintptr_t addr, uint64_t *out)
+static bool peek_by_pipe(uintptr_t addr, void *out, size_t n)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC)) {
         return false;
     }
-    bool read_it = write(fds[1], (const void *)addr, sizeof *out) == (ssize_t)sizeof *out
-                   && read(fds[0], out, sizeof *out) == (ssize_t)sizeof *out;
+    bool read_it = write(fds[1], (const void *)addr, n) == (ssize_t)n
+                   && read(fds[0], out, n) == (ssize_t)n;
     close(fds[0]);
     close(fds[1]);
     return read_it;
 }
 
-bool peek(uintptr_t addr, uint64_t *out)
+bool peek_bytes(uintptr_t addr, void *out, size_t n)
 {
-    struct iovec to = {out, sizeof *out}, from = {(void *)addr, sizeof *out};
+    struct iovec to = {out, n}, from = {(void *)addr, n};
     ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
     if (got < 0 && (errno == ENOSYS || errno == EPERM)) {
-        return peek_by_pipe(addr, out);
+        return peek_by_pipe(addr, out, n);
     }
-    return got == (ssize_t)sizeof *out;
+    return got == (ssize_t)n;
+}
+
+bool peek(uintptr_t addr, uint64_t *out)
+{
+    return peek_bytes(addr, out, sizeof *out);
 }
 
 LOOKS bool unwind_load(const struct unwind *u, uint64_t addr, uint64_t *out)
@@ -127,24 +132,44 @@ bool module_of(uintptr_t pc, struct module *out)
 
 /* --- where to begin -------------------------------------------------------------------------------- */
 
+#if defined(__x86_64__)
+#define CONTEXT_REGS offsetof(ucontext_t, uc_mcontext.gregs)
+#define CONTEXT_WORDS NGREG
+static const unsigned char context_word[UNWIND_REGS] = {
+    REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI, REG_RBP, REG_RSP, REG_R8,
+    REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+#else
+#define CONTEXT_REGS offsetof(ucontext_t, uc_mcontext.regs) /* sp and pc follow */
+#define CONTEXT_WORDS UNWIND_REGS
+#endif
+
+static void set_all(struct unwind *u, const uint64_t *words)
+{
+    for (unsigned i = 0; i < UNWIND_REGS; i++) {
+#if defined(__x86_64__)
+        unwind_set(u, i, words[context_word[i]]);
+#else
+        unwind_set(u, i, words[i]);
+#endif
+    }
+    u->exact = true;
+}
+
 void unwind_context(struct unwind *u, const void *ucontext)
 {
-    const ucontext_t *c = ucontext;
-#if defined(__x86_64__)
-    static const int from[] = {REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
-                               REG_RBP, REG_RSP, REG_R8,  REG_R9,  REG_R10, REG_R11,
-                               REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
-    for (unsigned i = 0; i < UNWIND_REGS; i++) {
-        unwind_set(u, i, (uint64_t)c->uc_mcontext.gregs[from[i]]);
+    uint64_t words[CONTEXT_WORDS];
+    memcpy(words, (const char *)ucontext + CONTEXT_REGS, sizeof words);
+    set_all(u, words);
+}
+
+bool unwind_context_of_other(struct unwind *u, const void *ucontext)
+{
+    uint64_t words[CONTEXT_WORDS];
+    bool there = peek_bytes((uintptr_t)ucontext + CONTEXT_REGS, words, sizeof words);
+    if (there) {
+        set_all(u, words);
     }
-#else
-    for (unsigned i = 0; i <= UNWIND_LR; i++) {
-        unwind_set(u, i, c->uc_mcontext.regs[i]);
-    }
-    unwind_set(u, UNWIND_SP, c->uc_mcontext.sp);
-    unwind_set(u, UNWIND_PC, c->uc_mcontext.pc);
-#endif
-    u->exact = true;
+    return there;
 }
 
 bool unwind_parked(struct unwind *u, const void *sp)

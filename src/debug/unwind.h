@@ -6,6 +6,7 @@
 #define PIRN_DEBUG_UNWIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Registers by their DWARF numbers. */
@@ -46,10 +47,13 @@ bool module_of(uintptr_t pc, struct module *out);
 bool unwind_step(struct unwind *u);
 /* Of a signal handler's third argument. */
 void unwind_context(struct unwind *u, const void *ucontext);
+/* The same on another thread, which may go on and end meanwhile. False: it is no longer there. */
+bool unwind_context_of_other(struct unwind *u, const void *ucontext);
 /* Of a goroutine that has left its stack by arch_switch; the bounds must be set. */
 bool unwind_parked(struct unwind *u, const void *sp);
 /* A word of any memory of the process, as the kernel sees it; false: there is none. */
 bool peek(uintptr_t addr, uint64_t *out);
+bool peek_bytes(uintptr_t addr, void *out, size_t n);
 
 static inline bool unwind_knows(const struct unwind *u, unsigned reg)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGSEGV, SIGBUS and SIGFPE in a goroutine.
+ * SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT in a goroutine.
  *
  * The handler runs on the signal stack of the thread, so a goroutine that has used up its own stack is no
  * hindrance. It says what has happened, with the address and what that likely is, and the frames of the
@@ -15,7 +15,9 @@
  *   goroutine if that action is a handler of the program's (or a sanitizer's), which may know better, but
  *   for an overflow, or with .panic_on_fault.
  * - A handler that the program installs later takes our place, and may call ours.
- * - What somebody has sent with kill() is no fault.
+ * - What somebody has sent with kill() is no fault. An abort(), by assert() or by a heap that finds itself
+ *   damaged, is one: the goroutine sends it to itself.
+ * - Who has said abort(), or runs what is no code, does not want to go on: these two are never panics.
  */
 #include <errno.h>
 #include <signal.h>
@@ -31,7 +33,7 @@
 #define FRAME_LAST 4096                 /* what is stored before sp goes down */
 #define ROOM_FOR_PANIC 2048
 
-static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 static struct {
     struct sigaction before[ARRAY_LEN(signals)];
@@ -76,35 +78,52 @@ typedef unsigned long long reg;
 
 /* --- what it is -------------------------------------------------------------------------------------- */
 
-/* It comes of what the thread does. */
-static bool is_fault(const siginfo_t *info)
+/* By raise(), of this thread. */
+static bool is_abort(int sig, const siginfo_t *info)
 {
-    return info->si_code > 0;
+    return sig == SIGABRT && info->si_code == SI_TKILL && info->si_pid == getpid();
+}
+
+/* It comes of what the thread does. */
+static bool is_fault(int sig, const siginfo_t *info)
+{
+    return info->si_code > 0 || is_abort(sig, info);
 }
 
 static const char *name_of(int sig)
 {
-    return sig == SIGSEGV ? "SIGSEGV" : sig == SIGBUS ? "SIGBUS" : "SIGFPE";
+    switch (sig) {
+    case SIGSEGV: return "SIGSEGV";
+    case SIGBUS: return "SIGBUS";
+    case SIGFPE: return "SIGFPE";
+    case SIGILL: return "SIGILL";
+    default: return "SIGABRT";
+    }
+}
+
+static bool is_access(int sig)
+{
+    return sig == SIGSEGV || sig == SIGBUS;
 }
 
 /* In or below the guard, and its stack pointer is there, or about to be. */
 static bool is_overflow(const struct g *gp, int sig, uintptr_t addr, uintptr_t sp)
 {
     uintptr_t lo = (uintptr_t)stack_lo(gp), guard = stack_kinds[gp->class].guard;
-    return sig != SIGFPE && !(gp->flags & G_UNGUARDED) && addr < lo
+    return is_access(sig) && !(gp->flags & G_UNGUARDED) && addr < lo
            && addr >= lo - guard - FRAME_MOST && sp < lo + FRAME_LAST;
 }
 
-static const char *what_is(int sig, int code, uintptr_t addr)
+static const char *what_is(int sig, int code, uintptr_t addr, uintptr_t pc)
 {
     if (sig == SIGFPE) {
         return code == FPE_INTDIV ? "integer divide by zero" : "floating point error";
     }
-    if (code == SI_KERNEL) {
-        return "no valid address";
+    if (sig == SIGILL) {
+        return "illegal instruction, or a trap of the compiler's";
     }
     if (addr < NULL_PAGE) {
-        return "NULL, or near it";
+        return addr == pc ? "a call of NULL, or near it" : "NULL, or near it";
     }
     if (sig == SIGBUS) {
         return code == BUS_ADRALN ? "not aligned" : "behind the end of a file, or bad memory";
@@ -156,7 +175,7 @@ static void raise_again(int sig, siginfo_t *info)
 static void die_by_default(int sig, siginfo_t *info)
 {
     signal(sig, SIG_DFL);
-    if (!is_fault(info)) {
+    if (info->si_code <= 0) {
         raise_again(sig, info);
     }
 }
@@ -168,11 +187,16 @@ static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *m
     report_begin();
     report_keeps_p();
     uintptr_t addr = (uintptr_t)info->si_addr;
-    if (where == M_RUNTIME) {
+    if (sig == SIGABRT) {
+        fmt(message, sizeof message, "SIGABRT: abort() was called");
+    } else if (is_access(sig) && info->si_code == SI_KERNEL) { /* which does not say where */
+        fmt(message, sizeof message, "%s at an address that can't be one: %s", name_of(sig),
+            "a wild pointer, or a frame that was overwritten");
+    } else if (where == M_RUNTIME) {
         fmt(message, sizeof message, "%s at address %p, inside pirn", name_of(sig), (void *)addr);
     } else {
         fmt(message, sizeof message, "%s at address %p: %s", name_of(sig), (void *)addr,
-            what_is(sig, info->si_code, addr));
+            what_is(sig, info->si_code, addr, (uintptr_t)PC(u)));
     }
     say("fatal error: %s\n\tpc=%p sp=%p\n", message, (void *)PC(u), (void *)SP(u));
     report_goroutines(message, u);
@@ -183,7 +207,7 @@ static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *m
 void fault_panic(int sig, uintptr_t addr, int code, const void *sp)
 {
     if (sig == SIGFPE) {
-        panic_by_fault(sp, "runtime error: %s", what_is(sig, code, addr));
+        panic_by_fault(sp, "runtime error: %s", what_is(sig, code, addr, 0));
     }
     if (addr < NULL_PAGE && code != SI_KERNEL) {
         panic_by_fault(sp, "runtime error: invalid memory address or nil pointer dereference");
@@ -235,7 +259,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
         } else {
             sa->sa_handler(sig);
         }
-    } else if (is_fault(info) || sa->sa_handler == SIG_DFL) {
+    } else if (is_fault(sig, info) || sa->sa_handler == SIG_DFL) {
         die_by_default(sig, info);
     }
 }
@@ -249,7 +273,8 @@ static void in_goroutine(int sig, siginfo_t *info, ucontext_t *u, struct m *mp)
         die_of_overflow(gp, u);
     }
     bool on_own_stack = sp > lo + ROOM_FOR_PANIC && sp <= (uintptr_t)gp->stack_hi;
-    if (sched.config.panic_on_fault && in_code && on_own_stack) {
+    bool may_panic = sig != SIGILL && sig != SIGABRT;
+    if (sched.config.panic_on_fault && may_panic && in_code && on_own_stack) {
         go_on_in_panic(sig, info, u);
     } else if (is_handler(before(sig))) {
         pass_on(sig, info, u);
@@ -278,9 +303,11 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
     struct m *mp = getm();
-    if (mp && mp->curg && is_fault(info)) {
+    if (sig == SIGABRT && report_is_mine()) {
+        die_by_default(sig, info); /* all has been said */
+    } else if (mp && mp->curg && is_fault(sig, info)) {
         in_goroutine(sig, info, context, mp);
-    } else if (mp && is_fault(info)) {
+    } else if (mp && is_fault(sig, info)) {
         on_g0(sig, info, context, mp);
     } else {
         pass_on(sig, info, context);

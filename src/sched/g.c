@@ -191,6 +191,7 @@ void g_extra_end(struct g *gp)
     }
     local_end(gp);
     x->name[0] = '\0';
+    x->labels[0] = '\0';
     x->locked = 0;
     if (x->ctx || x->own_ctx) {
         enter_anyway();

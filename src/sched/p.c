@@ -105,10 +105,12 @@ int p_resize(int n, struct p *mine, bool follow)
     bool room = stack_room_for_procs(want) == 0;
     lock(&sched.lock);
     uint32_t before = at_load(&sched.nprocs, RELAXED);
+    if (follow && !at_load(&sched.follow_cpus, RELAXED)) {
+        unlock(&sched.lock);
+        return (int)before;
+    }
     if (!follow) {
         at_store(&sched.follow_cpus, 0, RELAXED);
-    } else if (!at_load(&sched.follow_cpus, RELAXED)) {
-        want = before;
     }
     if (sched.stopped) {
         sched.procs_later = room || want < before ? want : 0;
@@ -140,7 +142,9 @@ void p_resize_put_off_locked(void)
 /* A P that found no M. */
 void p_put_back_locked(struct p *pp)
 {
-    if (at_load(&pp->retire, RELAXED)) {
+    if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {
+        p_stopped_locked(pp);
+    } else if (at_load(&pp->retire, RELAXED)) {
         retire_locked(pp);
     } else {
         drain_locked(pp); /* not empty with PIRN_DEBUG=move only */

@@ -125,8 +125,12 @@ struct at_end {
                bool dropped); /* dropped: by the stop, not by the goroutine itself */
 };
 
+#define LABELS_SIZE 96
+#define LABELS_END 3
+
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
     char name[40];
+    char labels[LABELS_SIZE]; /* pairs of texts: label.c */
     struct pirn_ctx *ctx;      /* its current context; NULL: the background */
     struct pirn_ctx *own_ctx;  /* the one that it began with, if it uses another now */
     struct pirn_ctx *last_ctx; /* the one that it used before */
@@ -537,6 +541,7 @@ bool retake_for_world(struct p *pp);
 /* world.c */
 bool world_stop(int64_t deadline);
 void world_start(void);
+void world_end(void);
 void p_stopped_locked(struct p *pp);
 
 /* lockthread.c */
@@ -792,13 +797,16 @@ bool foreign_park(struct waiter *w, bool entered, commit_fn *commit, void *arg, 
 void foreign_ready(struct waiter *w);
 void foreign_wait_for_ready(struct waiter *w);
 
-/* local.c, deadlock.c, debugenv.c */
+/* local.c, label.c, deadlock.c, debugenv.c */
 void local_end(struct g *gp);
+void labels_inherit(struct g *gp, const struct g *creator);
 void deadlock_check_locked(uint32_t mine);
 extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/, panic/ */
 void dump_all(int fd);
 void dump_left(void);
+void dump_forget(const struct g *gp);
+void leaks_forget(const struct g *gp); /* debug/leaks.c */
 void roots_start(void);           /* debug/roots.c */
 void symbols_set_path(void);      /* debug/symbols.c */
 int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */

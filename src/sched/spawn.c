@@ -174,6 +174,7 @@ int spawn(const pirn_attr *attr, const struct gstart *start, uint16_t flags, con
     struct g *gp;
     int err = make(mp, attr, start, flags, ctx_for(mp->curg, attr, wg), &gp);
     if (!err) {
+        labels_inherit(gp, mp->curg);
         launch(mp, gp, site, wg);
     }
     leave();

@@ -52,11 +52,7 @@ static void stop_those_without_thread(void)
 {
     lock(&sched.lock);
     for (struct p *pp; (pp = factory_take_back_locked());) {
-        if (is_awaited(pp)) {
-            p_stopped_locked(pp);
-        } else {
-            pidle_put_locked(pp);
-        }
+        p_put_back_locked(pp);
     }
     unlock(&sched.lock);
 }
@@ -118,7 +114,8 @@ bool world_stop(int64_t deadline)
     mark_all(mp ? mp->p : NULL);
     for (uint32_t n; (n = at_load(&nrunning, ACQUIRE));) {
         int64_t now = now_ns();
-        if (now >= deadline) {
+        /* At the end of the runtime threads end with their Ps. */
+        if (now >= deadline || (mp && m_told_to_stop(mp))) {
             start();
             leave();
             return false;
@@ -141,4 +138,10 @@ void world_start(void)
     enter();
     start();
     leave();
+}
+
+/* The runtime has ended. Who had stopped the world may have been stopped itself, at its next entry. */
+void world_end(void)
+{
+    at_store(&busy, 0, RELAXED);
 }

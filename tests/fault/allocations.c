@@ -288,11 +288,13 @@ TEST_RUN_ATTR(locals_report_it, .procs = "1,4")
     }
     fail_after = 1;
     pirn_set_name("nobody");
+    int label = pirn_set_label("no", "memory");
     int first = pirn_local_set(keys[0], keys);
     fail_after = 2;
     int second =
         pirn_local_set(keys[0], keys); /* there is room for the goroutine's, not for values */
     fail_after = 0;
+    CHECK_EQ(label, -ENOMEM);
     CHECK_EQ(first, -ENOMEM);
     CHECK_EQ(second, -ENOMEM);
     CHECK_EQ(pirn_local_get(keys[0]), NULL);

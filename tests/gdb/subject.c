@@ -19,6 +19,8 @@ static __attribute__((noinline)) void innermost(pirn_chan(int) c)
 static void receives(pirn_chan(int) c)
 {
     pirn_set_name("the receiver");
+    pirn_set_label("tenant", "acme");
+    pirn_set_label("request", "%d", 17);
     innermost(c);
     __asm__ volatile("");
 }

@@ -330,13 +330,14 @@ static int nothing(void *arg)
 
 TEST(actions_are_put_back)
 {
-    struct sigaction before[3], after;
-    int sigs[] = {SIGSEGV, SIGBUS, SIGFPE};
-    for (int i = 0; i < 3; i++)
+    enum { N = 5 };
+    struct sigaction before[N], after;
+    int sigs[N] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    for (int i = 0; i < N; i++)
         CHECK_EQ(sigaction(sigs[i], NULL, &before[i]), 0);
     for (int k = 0; k < 3; k++)
         with_faults(nothing);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < N; i++) {
         CHECK_EQ(sigaction(sigs[i], NULL, &after), 0);
         CHECK(after.sa_handler == before[i].sa_handler);
     }
