@@ -15,8 +15,9 @@
 #define STOP_WITHIN ((int64_t)200 * 1000 * 1000)
 
 static struct groups last;   /* of the report with which the process ends */
-static struct groups others; /* of those with which it does not; under others_busy */
-static at_u32 others_busy;
+static struct groups others; /* of those with which it does not; whose they are: */
+static AT(const struct g *) others_of;
+static const struct g outside; /* a thread without goroutines */
 
 static void add(struct g *gp, void *arg)
 {
@@ -93,11 +94,11 @@ void dump_thread(int fd, const void *context)
 
 /* --- now and then ---------------------------------------------------------------------------------- */
 
-static struct groups *take_others(void)
+static struct groups *take_others(const struct g *gp)
 {
-    uint32_t none = 0;
-    while (!at_cas(&others_busy, &none, 1, ACQUIRE, RELAXED)) {
-        none = 0;
+    const struct g *none = NULL;
+    while (!at_cas(&others_of, &none, gp ? gp : &outside, ACQUIRE, RELAXED)) {
+        none = NULL;
         pirn_yield();
     }
     return &others;
@@ -105,16 +106,23 @@ static struct groups *take_others(void)
 
 static void give_others(void)
 {
-    at_store(&others_busy, 0, RELEASE);
+    at_store(&others_of, NULL, RELEASE);
+}
+
+/* It was dropped at one of the entries in between. */
+void dump_forget(const struct g *gp)
+{
+    at_cas(&others_of, &gp, NULL, RELAXED, RELAXED);
 }
 
 static void dump_now(int fd)
 {
     struct m *mp = getm();
-    struct groups *s = take_others();
+    const struct g *gp = mp ? mp->curg : NULL;
+    struct groups *s = take_others(gp);
     s->here.known = 0;
     bool stopped = world_stop(now_ns() + STOP_WITHIN);
-    collect(s, mp ? mp->curg : NULL);
+    collect(s, gp);
     if (stopped) {
         world_start();
     }

@@ -58,7 +58,7 @@ static struct leaks {
     uintptr_t lowest, highest; /* of all objects */
     bool full;
 } leaks;
-static at_u32 busy;
+static AT(const struct g *) busy; /* who looks */
 
 /* --- candidates and objects ------------------------------------------------------------------------ */
 
@@ -336,9 +336,11 @@ static NOINLINE int look(struct groups *s)
 static int report(int fd)
 {
     static struct groups picture; /* under busy */
-    uint32_t none = 0;
-    while (!at_cas(&busy, &none, 1, ACQUIRE, RELAXED)) {
-        none = 0;
+    static const struct g outside; /* a thread without goroutines */
+    struct m *mp = getm();
+    const struct g *none = NULL, *me = mp ? mp->curg : &outside;
+    while (!at_cas(&busy, &none, me, ACQUIRE, RELAXED)) {
+        none = NULL;
         pirn_yield();
     }
     int result = -EBUSY;
@@ -355,8 +357,14 @@ static int report(int fd)
                result);
         groups_print(&picture, fd);
     }
-    at_store(&busy, 0, RELEASE);
+    at_store(&busy, NULL, RELEASE);
     return result;
+}
+
+/* It was dropped at one of the entries in between. */
+void leaks_forget(const struct g *gp)
+{
+    at_cas(&busy, &gp, NULL, RELAXED, RELAXED);
 }
 
 EXPORT int pirn_leak_report(int fd)

@@ -211,6 +211,8 @@ static void forget(struct g *gp, void *arg)
     }
     g_extra_dropped(gp);
     panic_forget(gp);
+    dump_forget(gp);
+    leaks_forget(gp);
     if (gp->reason != WAIT_NONE && !stopped) {
         sync_forget(&gp->run.waiter, (enum wait_reason)gp->reason, status == G_WAITING);
     }
@@ -227,6 +229,7 @@ static void stop_locked(void)
     m_fini(sched.config.stop_grace, &left_behind);
     left_behind = io_stop(sched.config.stop_grace, left_behind); /* kernel and helpers let go */
     report_wait();  /* one that was left behind in the midst of it */
+    world_end();
     signals_stop(); /* it knows of preempt.c's handler */
     handlers_stop();
     if (sched.leaks) {

@@ -537,6 +537,7 @@ bool retake_for_world(struct p *pp);
 /* world.c */
 bool world_stop(int64_t deadline);
 void world_start(void);
+void world_end(void);
 void p_stopped_locked(struct p *pp);
 
 /* lockthread.c */
@@ -799,6 +800,8 @@ extern const char *const wait_reason_names[WAIT_REASONS];
 /* what stands above, called from here: debug/dump.c, sync/waitgroup.c, sync/forget.c, ctx/, io/, panic/ */
 void dump_all(int fd);
 void dump_left(void);
+void dump_forget(const struct g *gp);
+void leaks_forget(const struct g *gp); /* debug/leaks.c */
 void roots_start(void);           /* debug/roots.c */
 void symbols_set_path(void);      /* debug/symbols.c */
 int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */

@@ -118,7 +118,8 @@ bool world_stop(int64_t deadline)
     mark_all(mp ? mp->p : NULL);
     for (uint32_t n; (n = at_load(&nrunning, ACQUIRE));) {
         int64_t now = now_ns();
-        if (now >= deadline) {
+        /* At the end of the runtime threads end with their Ps. */
+        if (now >= deadline || (mp && m_told_to_stop(mp))) {
             start();
             leave();
             return false;
@@ -141,4 +142,10 @@ void world_start(void)
     enter();
     start();
     leave();
+}
+
+/* The runtime has ended. Who had stopped the world may have been stopped itself, at its next entry. */
+void world_end(void)
+{
+    at_store(&busy, 0, RELAXED);
 }

@@ -3,6 +3,7 @@
  * The runtime starts and ends a thousand times while goroutines run, wait and are about to run;
  * from several threads at once; with threads that submit while it ends. Nothing is left behind.
  */
+#include <fcntl.h>
 #include <malloc.h>
 #include <signal.h>
 
@@ -274,4 +275,48 @@ TEST_ATTR(done_while_it_ends, .procs = "2,4", .timeout = 60)
         pthread_join(runner, NULL);
         pthread_join(releaser, NULL);
     }
+}
+
+/* --- reports that are under way ----------------------------------------------------------------- */
+
+/* The world is stopped, or about to be, by one that is stopped itself at its next entry: the next runtime
+ * finds everything free again. */
+static int null_fd;
+
+static void dump_for_ever(void)
+{
+    for (;;) {
+        CHECK_EQ(pirn_dump(null_fd), 0);
+    }
+}
+
+static void report_leaks_for_ever(void)
+{
+    for (;;) {
+        pirn_leak_report(-1);
+    }
+}
+
+static int leave_them_reporting(void *arg)
+{
+    struct rand *r = arg;
+    CHECK_EQ(pirn_dump(null_fd), 0);
+    CHECK(pirn_leak_report(-1) >= -ENOTSUP);
+    for (int i = 0; i < 2; i++) {
+        pirn_go(dump_for_ever);
+        pirn_go(report_leaks_for_ever);
+    }
+    pirn_sleep(rand_below(r, 2000) * PIRN_US);
+    return 7;
+}
+
+TEST_ATTR(reports_while_it_ends, .procs = "1,2,4,16", .timeout = 60)
+{
+    struct rand r;
+    rand_seed(&r, stress_seed());
+    CHECK_GE(null_fd = open("/dev/null", O_WRONLY | O_CLOEXEC), 0);
+    for (int i = 0; i < CYCLES / 10; i++) {
+        CHECK_EQ(pirn_run(leave_them_reporting, &r), 7);
+    }
+    close(null_fd);
 }
