@@ -6,7 +6,8 @@
  *
  * A request is a P without an M, on the list sched.want_m; a new M takes it from there. (Another who
  * needs a P may be faster.) If a thread can't be made the P goes to a sleeping M or becomes idle again: fewer threads do the
- * work, and nobody asks again for a moment.
+ * work, and nobody asks again for a moment. Then sysmon does, if something is left to do: all other
+ * threads may block, and wait for just that.
  */
 #include "sched/sched.h"
 
@@ -137,6 +138,7 @@ static void give_up(int err)
     if (mp) {
         m_post(mp);
     }
+    sysmon_kick(); /* to ask again, in a while */
 }
 
 static void make_spare(void)

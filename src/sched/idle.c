@@ -258,10 +258,9 @@ static bool wake_once(struct p *pp)
     }
     struct m *mp = NULL;
     lock(&sched.lock);
-    bool can =
-        !sched.stopped
-        && (sched.midle || sched.no_threads_until == 0 || now_ns() >= sched.no_threads_until);
-    struct p *idle = can ? pidle_get_locked() : NULL;
+    bool lacks = !sched.midle && !sched.globq.bound.n && sched.no_threads_until != 0
+                 && now_ns() < sched.no_threads_until;
+    struct p *idle = lacks || sched.stopped ? NULL : pidle_get_locked();
     if (idle) {
         mp = give_locked(idle);
     } else {
@@ -271,6 +270,9 @@ static bool wake_once(struct p *pp)
     }
     bool bound = mp && mp->nextp_g;
     unlock(&sched.lock);
+    if (unlikely(lacks)) {
+        sysmon_kick(); /* it asks again later */
+    }
     if (!idle) {
         return false;
     }

@@ -140,7 +140,9 @@ void p_resize_put_off_locked(void)
 /* A P that found no M. */
 void p_put_back_locked(struct p *pp)
 {
-    if (at_load(&pp->retire, RELAXED)) {
+    if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {
+        p_stopped_locked(pp);
+    } else if (at_load(&pp->retire, RELAXED)) {
         retire_locked(pp);
     } else {
         drain_locked(pp); /* not empty with PIRN_DEBUG=move only */

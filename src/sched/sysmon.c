@@ -14,10 +14,11 @@
  * - Affinity and CPU quota are read again, unless the program set the number of Ps.
  * - Goroutines that wait for each other's mutexes, if PIRN_DEBUG asks for that (debug/cycles.c).
  * - A deadlock that could not be told from threads about to end is looked at again.
+ * - Work, timers and descriptors for which no thread could be made: one is asked for again.
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
  * while one has work that waits, and again at once when a thread seems to block, or has said that it
- * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are idle and there is nothing to trim it sleeps until it is kicked, so an idle program
+ * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are idle and there is nothing to trim, and threads could be made, it sleeps until it is kicked, so an idle program
  * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
  * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
  * a kick sees what was done before it, such as a P that runs.
@@ -44,6 +45,7 @@ static struct {
     bool soon;       /* look again soon */
     uint32_t ntaken; /* sched.ntaken after the last look */
     bool busy;       /* some work waits */
+    bool lacks;      /* threads can't be made */
     struct cpu_limit cpus;
     int64_t cpus_at, handlers_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;
@@ -160,6 +162,23 @@ static bool look_at(struct p *pp, int64_t now)
     return stuck;
 }
 
+/* Not npidle == nprocs: a P that is about to retire may still run. */
+static bool all_idle(void)
+{
+    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
+        if (at_load(&at_load(&sched.allp[i], RELAXED)->status, RELAXED) == P_RUNNING) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* While a P runs, far ones can wait for a later look. */
+static bool timers_need_somebody(void)
+{
+    return timers_unattended() || (all_idle() && timers_unkept());
+}
+
 static void look_at_all(int64_t now)
 {
     bool stuck = at_load(&sched.globq.size, RELAXED) > 0;
@@ -189,11 +208,12 @@ static void look_at_all(int64_t now)
         }
     }
     if (at_load(&sched.npidle, RELAXED)
-        && (stuck || next <= now || signals || unpolled || timers_unattended())) {
+        && (stuck || next <= now || signals || unpolled || timers_need_somebody())) {
         wake_one(NULL);
     }
     lock(&sched.lock);
     sysmon.ntaken = sched.ntaken;
+    sysmon.lacks = now < sched.no_threads_until;
     unlock(&sched.lock);
 }
 
@@ -234,17 +254,6 @@ static void look_at_deadlock(int64_t now)
     unlock(&sched.lock);
 }
 
-/* Not npidle == nprocs: a P that is about to retire may still run. */
-static bool all_idle(void)
-{
-    for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
-        if (at_load(&at_load(&sched.allp[i], RELAXED)->status, RELAXED) == P_RUNNING) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void sleep_deep(int64_t until)
 {
     at_store(&sysmon.asleep, 1, RELAXED);
@@ -275,7 +284,7 @@ static void *sysmon_main(void *arg)
         if (now >= sysmon.trim_at) {
             sysmon.trim_at = stack_trim(now);
         }
-        if (all_idle()) {
+        if (all_idle() && !sysmon.lacks) {
             int64_t until =
                 (int64_t)min_u64((uint64_t)sysmon.trim_at, (uint64_t)sysmon.deadlock_at);
             until = (int64_t)min_u64((uint64_t)until, (uint64_t)cycles_at);

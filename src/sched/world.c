@@ -52,11 +52,7 @@ static void stop_those_without_thread(void)
 {
     lock(&sched.lock);
     for (struct p *pp; (pp = factory_take_back_locked());) {
-        if (is_awaited(pp)) {
-            p_stopped_locked(pp);
-        } else {
-            pidle_put_locked(pp);
-        }
+        p_put_back_locked(pp);
     }
     unlock(&sched.lock);
 }

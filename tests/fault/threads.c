@@ -154,3 +154,166 @@ TEST_ATTR(resize, .timeout = 60)
 {
     CHECK_EQ(count_in_stderr(resize_without_threads, "pirn: cannot make a thread"), 1);
 }
+
+/* --- all threads block, and for a while there is no other ----------------------------------------- */
+
+static int pipe_fds[2];
+
+static void *read_plainly(void *arg)
+{
+    CHECK_EQ(read(pipe_fds[0], arg, 1), 1);
+    return arg;
+}
+
+static void write_plainly(void)
+{
+    CHECK_EQ(write(pipe_fds[1], "x", 1), 1);
+}
+
+static void write_later(void *arg)
+{
+    (void)arg;
+    write_plainly();
+}
+
+/* Whoever would write has no thread, until one can be made again. */
+static void blocks_before(void (*submit)(void))
+{
+    char c;
+    submit();
+    pirn_blocking(read_plainly, &c);
+}
+
+static void submit_goroutine(void)
+{
+    pirn_go(write_plainly);
+}
+
+static pirn_timer *timer;
+
+static void submit_timer(void)
+{
+    timer = pirn_after_func(60 * PIRN_MS, write_later, NULL);
+}
+
+static void submit_far_timer(void)
+{
+    timer = pirn_after_func(400 * PIRN_MS, write_later, NULL);
+}
+
+static void submit_nothing(void)
+{
+}
+
+static void (*submit)(void);
+
+static void *submit_from_outside(void *arg)
+{
+    if (submit == submit_nothing) {
+        sleep_ns(20 * PIRN_MS); /* it blocks, and no thread can be made */
+        pirn_go(write_plainly);
+    }
+    sleep_ns(30 * PIRN_MS);
+    fail_threads_from(0);
+    return arg;
+}
+
+static void threads_come_back(void)
+{
+    pirn_wg wg = {0};
+    pthread_t t;
+    CHECK_EQ(pipe(pipe_fds), 0);
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 1}), 0);
+    CHECK_EQ(pthread_create(&t, NULL, submit_from_outside, NULL), 0);
+    fail_threads_from(1);
+    pirn_wg_go(&wg, blocks_before, submit);
+    pirn_wg_wait(&wg);
+    pthread_join(t, NULL);
+    pirn_timer_free(timer);
+    timer = NULL;
+    CHECK_EQ(pirn_stop(), 0);
+    close(pipe_fds[0]);
+    close(pipe_fds[1]);
+}
+
+static void must_come_back(void (*by)(void))
+{
+    submit = by;
+    count_in_stderr(threads_come_back, "pirn: cannot make a thread");
+}
+
+TEST(work_waits_for_a_thread)
+{
+    must_come_back(submit_goroutine);
+}
+
+TEST(work_from_outside_waits_for_a_thread)
+{
+    must_come_back(submit_nothing);
+}
+
+TEST(a_timer_waits_for_a_thread)
+{
+    must_come_back(submit_timer);
+}
+
+TEST(a_far_timer_waits_for_a_thread)
+{
+    must_come_back(submit_far_timer);
+}
+
+/* --- and the world is stopped ---------------------------------------------------------------------- */
+
+static at_u32 over;
+
+static void *sleep_plainly(void *arg)
+{
+    sleep_ns(50 * PIRN_US);
+    return arg;
+}
+
+static void block_often(void)
+{
+    while (!at_load(&over, RELAXED)) {
+        pirn_blocking(sleep_plainly, NULL);
+    }
+}
+
+static uint32_t count_live_ps(void)
+{
+    uint32_t n = 0;
+    lock(&sched.lock);
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        n += at_load(&at_load(&sched.allp[i], RELAXED)->status, RELAXED) != P_RETIRED;
+    }
+    unlock(&sched.lock);
+    return n;
+}
+
+static void stop_without_threads(void)
+{
+    pirn_wg wg = {0};
+    at_store(&over, 0, RELAXED);
+    fail_threads_from(5);
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 2}), 0);
+    for (int i = 0; i < 6; i++) {
+        pirn_wg_go(&wg, block_often);
+    }
+    for (int i = 0; i < 300; i++) {
+        CHECK(foreign_enter());
+        CHECK(world_stop(now_ns() + 25 * PIRN_SEC));
+        CHECK_EQ(count_live_ps(), 2);
+        world_start();
+        foreign_leave();
+        sleep_ns(200 * PIRN_US);
+    }
+    at_store(&over, 1, RELAXED);
+    pirn_wg_wait(&wg);
+    recount(0);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+TEST_ATTR(stop_the_world, .timeout = 60)
+{
+    CHECK_EQ(count_in_stderr(stop_without_threads, "pirn: cannot make a thread"), 1);
+}
