@@ -105,10 +105,12 @@ int p_resize(int n, struct p *mine, bool follow)
     bool room = stack_room_for_procs(want) == 0;
     lock(&sched.lock);
     uint32_t before = at_load(&sched.nprocs, RELAXED);
+    if (follow && !at_load(&sched.follow_cpus, RELAXED)) {
+        unlock(&sched.lock);
+        return (int)before;
+    }
     if (!follow) {
         at_store(&sched.follow_cpus, 0, RELAXED);
-    } else if (!at_load(&sched.follow_cpus, RELAXED)) {
-        want = before;
     }
     if (sched.stopped) {
         sched.procs_later = room || want < before ? want : 0;

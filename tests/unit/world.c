@@ -419,6 +419,19 @@ TEST_RUN_ATTR(procs_from_outside, PROCS, .timeout = 60)
     check_started();
 }
 
+/* Nor by what sysmon has found out about CPUs, when the program has just said what it wants. */
+TEST_RUN(procs_meanwhile_are_kept)
+{
+    int n = pirn_procs(0);
+    CHECK(world_stop(plain_now() + LONG));
+    CHECK_EQ(pirn_procs(n + 3), n);
+    enter();
+    p_resize(n + 1, NULL, true);
+    leave();
+    world_start();
+    CHECK_EQ(pirn_procs(0), n + 3);
+}
+
 /* --- where they go on (48) --------------------------------------------------------------------------- */
 
 static atomic_uint thread_of[MOST];
