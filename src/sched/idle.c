@@ -152,6 +152,12 @@ struct m *midle_get_locked(void)
     return mp;
 }
 
+/* All threads are told to stop, and woken without a P: they take nothing any more. */
+static bool runtime_ends(void)
+{
+    return unlikely(at_load(&sched.life, RELAXED) == LIFE_STOPPING);
+}
+
 static struct m *set_heir_locked(struct m *mp, struct p *pp, struct g *gp)
 {
     if (mp->locked_waits) {
@@ -172,6 +178,9 @@ static struct m *set_heir_locked(struct m *mp, struct p *pp, struct g *gp)
 struct m *p_heir_locked(struct p *pp, struct g *gp)
 {
     struct m *mp;
+    if (runtime_ends()) {
+        return NULL;
+    }
     if (gp && gp->flags & G_BOUND) {
         return set_heir_locked(gp->run.m, pp, gp);
     }
@@ -233,9 +242,11 @@ bool p_has_work(struct p *pp)
  * and returns NULL. */
 static struct m *give_locked(struct p *pp)
 {
-    struct m *mp = midle_get_locked();
+    struct m *mp = NULL;
     struct g *bound;
-    if (mp) {
+    if (runtime_ends()) {
+        factory_want_locked(pp, NULL, true); /* it rests there */
+    } else if ((mp = midle_get_locked())) {
         set_heir_locked(mp, pp, NULL);
         mp->spinning = true;
     } else if ((bound = globq_get_bound_locked(&sched.globq))) {

@@ -353,7 +353,9 @@ EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(v
             visits_allow();
         }
         pirn_wg_wait(&wg);
-        visits_end();
+        if (first) { /* else the place is another's */
+            visits_end();
+        }
     }
     drop_start();
     return err ? err : call.result;

@@ -157,6 +157,9 @@ int m_start(struct p *pp, bool born)
         fatal("thread exhaustion");
     }
     m_init(mp);
+    if (at_load(&sched.life, RELAXED) == LIFE_STOPPING) {
+        at_store(&mp->attention, M_STOP, RELAXED); /* the others were told before it was there */
+    }
     mp->born = born;
     mp->id = sched.next_m_id++;
     sched.nm++;
@@ -183,7 +186,7 @@ int m_start(struct p *pp, bool born)
     return err;
 }
 
-/* Again after the factory has ended: there may be new ones. */
+/* Those that are made later are told by m_start. */
 void m_tell_all_to_stop(void)
 {
     lock(&sched.lock);

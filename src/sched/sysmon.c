@@ -117,22 +117,33 @@ static void look_for_starved(struct p *pp, int64_t now)
     }
 }
 
-/* Those that have slept longest are at the end of the list. When to look again. */
+/* Those that have slept longest are at the end of the list. Who keeps the time, or sleeps in the poller,
+ * stays, and may be there for ever. NULL: there is none. */
+static struct m *longest_idle_locked(void)
+{
+    struct m *mp = sched.midle;
+    while (mp && mp->idle_next) {
+        mp = mp->idle_next;
+    }
+    while (mp && (mp->keeps != PIRN_NEVER || at_load(&sched.poll_m, RELAXED) == mp)) {
+        mp = mp->idle_prev;
+    }
+    return mp;
+}
+
+/* When to look again. */
 static int64_t end_idle_threads(int64_t now)
 {
     for (;;) {
         struct m *last = NULL;
         int64_t until = INT64_MAX;
         lock(&sched.lock);
-        if (sched.nmidle > at_load(&sched.nprocs, RELAXED)) {
-            for (last = sched.midle; last->idle_next; last = last->idle_next) {
-            }
+        if (sched.nmidle > at_load(&sched.nprocs, RELAXED) && (last = longest_idle_locked())) {
             until = last->idle_since + sched.thread_idle_most;
         }
-        if (!last || now < until || last->keeps != PIRN_NEVER
-            || at_load(&sched.poll_m, RELAXED) == last) {
+        if (now < until) {
             unlock(&sched.lock);
-            return now < until ? until : now + sched.thread_idle_most;
+            return until;
         }
         midle_take_locked(last);
         last->retires = true;

@@ -269,3 +269,43 @@ TEST_ATTR(main_on_another_thread, PROCS)
     CHECK_EQ(pthread_create(&t, NULL, runs, NULL), 0);
     CHECK_EQ(pthread_join(t, NULL), 0);
 }
+
+/* Another thread's pirn_run comes and goes meanwhile: its goroutine is not the first, and has no thread. */
+static int returns(void *arg)
+{
+    (void)arg;
+    pirn_lock_thread();
+    pirn_yield();
+    pirn_unlock_thread();
+    return 3;
+}
+
+static void *runs_beside(void *arg)
+{
+    CHECK_EQ(pirn_run(returns, NULL), 3);
+    return arg;
+}
+
+static int main_locks_beside(void *arg)
+{
+    pid_t runner = *(pid_t *)arg;
+    for (int i = 0; i < 20; i++) {
+        pthread_t t;
+        CHECK_EQ(pthread_create(&t, NULL, runs_beside, NULL), 0);
+        if (i % 2)
+            CHECK_EQ(pthread_join(t, NULL), 0);
+        pirn_lock_thread();
+        CHECK_EQ(gettid(), runner);
+        pirn_unlock_thread();
+        pirn_yield();
+        if (i % 2 == 0)
+            CHECK_EQ(pthread_join(t, NULL), 0);
+    }
+    return 8;
+}
+
+TEST_ATTR(main_beside_another_run, PROCS)
+{
+    pid_t me = gettid();
+    CHECK_EQ(pirn_run(main_locks_beside, &me), 8);
+}

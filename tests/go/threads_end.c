@@ -22,6 +22,12 @@ static void *waits(void *arg)
     return arg;
 }
 
+static void *sleeps_plainly(void *arg)
+{
+    plain_sleep(100 * PIRN_MS);
+    return arg;
+}
+
 static void blocks(void)
 {
     pirn_blocking(waits, NULL);
@@ -92,6 +98,44 @@ TEST_RUN_ATTR(end_while_all_sleep, SOON)
     need_many();
     CHECK_EQ(pirn_sleep(2 * PIRN_SEC), 0);
     CHECK_LT(metrics().threads, MANY);
+}
+
+/* One thread sleeps in the poller, another until the next timer is due; that it can't end is no reason for
+ * the others to stay, however long it has slept. */
+static int never[2];
+
+static void reads(void)
+{
+    char c;
+    CHECK_EQ(pirn_read(never[0], &c, 1), 1);
+}
+
+static void sleeps_long(void)
+{
+    pirn_sleep(3600 * PIRN_SEC);
+}
+
+static void end_beside(void (*fn)(void))
+{
+    pirn_go(fn);
+    need_many();
+    /* A sleep of pirn's would wake the one that is not to be woken. */
+    for (pirn_ns from = pirn_now(); left() > 3;) {
+        CHECK_LT(pirn_now(), from + WAIT);
+        pirn_blocking(sleeps_plainly, NULL);
+    }
+}
+
+TEST_RUN_ATTR(end_beside_a_poller, SOON)
+{
+    CHECK_EQ(pipe(never), 0);
+    end_beside(reads);
+    CHECK_EQ(write(never[1], "x", 1), 1);
+}
+
+TEST_RUN_ATTR(end_beside_a_timer, SOON)
+{
+    end_beside(sleeps_long);
 }
 
 /* Those that locked goroutines sleep on stay. */
