@@ -6,6 +6,17 @@
  */
 #include "base/tool.h"
 
+#if PIRN_HAVE_VALGRIND
+
+bool tool_on_valgrind;
+
+__attribute__((constructor(101))) static void look_for_valgrind(void)
+{
+    tool_on_valgrind = RUNNING_ON_VALGRIND;
+}
+
+#endif
+
 #if TOOL_RACE
 
 #include <stdio.h>

@@ -47,6 +47,12 @@
 #endif
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define TOOL_MSAN 1
+#endif
+#endif
+
 #ifndef PIRN_RACE
 #define PIRN_RACE 0
 #endif
@@ -61,6 +67,9 @@
 #ifndef TOOL_TSAN
 #define TOOL_TSAN 0
 #endif
+#ifndef TOOL_MSAN
+#define TOOL_MSAN 0
+#endif
 
 #if TOOL_ASAN
 #include <sanitizer/asan_interface.h>
@@ -69,8 +78,13 @@
 #if TOOL_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif
+#if TOOL_MSAN
+#include <sanitizer/msan_interface.h>
+#endif
 #if PIRN_HAVE_VALGRIND
+#include <valgrind/memcheck.h>
 #include <valgrind/valgrind.h>
+extern bool tool_on_valgrind; /* tool.c */
 #endif
 #if TOOL_RACE
 /* Of TSan; gcc has no header with these. */
@@ -96,7 +110,7 @@ void __tsan_atomic64_store(volatile int64_t *addr, int64_t value, int order);
 #define TOOL_UNPOISON ((size_t)256 << 10)
 
 /* The code of a goroutine needs far more stack than without the tool. */
-#define TOOL_BIG_FRAMES (TOOL_ASAN || TOOL_TSAN)
+#define TOOL_BIG_FRAMES (TOOL_ASAN || TOOL_TSAN || TOOL_MSAN)
 
 /* An ended goroutine may run the next one on its stack without a switch. */
 #define TOOL_TAKEOVER (!TOOL_TSAN)
@@ -194,6 +208,21 @@ static inline void tool_map(void *addr, size_t size)
 #endif
 }
 
+/* MemorySanitizer and valgrind have not seen who has written this, and perhaps nobody has: it is looked at on
+ * purpose. Written by a function that they do not know, by frames that have been left, or found anywhere. */
+static inline void tool_looks_at(const void *addr, size_t size)
+{
+    (void)addr, (void)size;
+#if TOOL_MSAN
+    __msan_unpoison(addr, size);
+#endif
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        (void)VALGRIND_MAKE_MEM_DEFINED(addr, size);
+    }
+#endif
+}
+
 /* By who makes a goroutine ready, and by itself when it goes on. */
 static inline void tool_ready(struct tool_stack *t)
 {
@@ -279,7 +308,7 @@ ALWAYS_INLINE void tool_arrive(struct tool_stack *me)
 static inline bool tool_knows_new_calls(void)
 {
 #if PIRN_HAVE_VALGRIND
-    return !RUNNING_ON_VALGRIND;
+    return !tool_on_valgrind;
 #else
     return true;
 #endif

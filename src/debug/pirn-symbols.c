@@ -70,7 +70,7 @@ static const char *shorten(const char *file, Dwarf_Die *cu)
     Dwarf_Attribute attr;
     const char *dir = cu ? dwarf_formstring(dwarf_attr(cu, DW_AT_comp_dir, &attr)) : NULL;
     size_t n = dir ? strlen(dir) : 0;
-    if (n && !strncmp(file, dir, n) && file[n] == '/') {
+    if (n && dir[0] == '/' && !strncmp(file, dir, n) && file[n] == '/') {
         file += n + 1;
     }
     while (!strncmp(file, "../", 3)) {

@@ -26,6 +26,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "base/tool.h"
 #include "base/util.h"
 #include "debug/cfi.h"
 
@@ -72,6 +73,7 @@ LOOKS bool unwind_load(const struct unwind *u, uint64_t addr, uint64_t *out)
         return false;
     }
     *out = *(const volatile uint64_t *)(uintptr_t)addr;
+    tool_looks_at(out, sizeof *out);
     return true;
 }
 
@@ -84,6 +86,7 @@ bool module_of(uintptr_t pc, struct module *out)
     if (_dl_find_object((void *)pc, &found)) {
         return false;
     }
+    tool_looks_at(&found, sizeof found);
     *out = (struct module){.name = found.dlfo_link_map->l_name,
                            .base = found.dlfo_link_map->l_addr,
                            .start = (uintptr_t)found.dlfo_map_start,

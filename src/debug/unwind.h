@@ -24,7 +24,11 @@
 #endif
 
 /* Of functions that read Gs and stacks while others run there, and where a tool has forbidden it. */
+#ifdef __clang__
+#define LOOKS __attribute__((no_sanitize("address", "thread", "memory")))
+#else
 #define LOOKS __attribute__((no_sanitize("address", "thread")))
+#endif
 
 struct unwind {
     uint64_t r[UNWIND_REGS];

@@ -51,6 +51,7 @@ static bool is_below(const struct gtop *top, const void *addr, const void *sp)
 /* Its memory may have become anything. */
 __attribute__((no_sanitize("address"))) static bool is_set(const struct pirn_defer_ *d)
 {
+    tool_looks_at(&d->mark_, sizeof d->mark_);
     return d->mark_ == mark_of(d);
 }
 
@@ -58,6 +59,7 @@ __attribute__((no_sanitize("address"))) static bool is_set(const struct pirn_def
 __attribute__((no_sanitize("address"))) static bool
 is_left(const struct gtop *top, const struct pirn_defer_ *d, const void *sp)
 {
+    tool_looks_at(d, sizeof *d);
     return is_below(top, d, sp) || !is_set(d) || is_below(top, d->frame_, sp);
 }
 

@@ -8,7 +8,7 @@
  */
 #include <pirn.h>
 
-static __attribute__((noinline, noclone)) int down(volatile int *n)
+static __attribute__((noinline)) int down(volatile int *n)
 {
     volatile int here[20] = {*n + 1};
     if (here[0] < 0)

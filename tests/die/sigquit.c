@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SIGQUIT while some wait and some compute: all are shown.
+ * Number 98: SIGQUIT while some wait and some compute: all are shown, and where those are that compute.
  * expect-exit: 2
  * expect-first-line: SIGQUIT: quit
  * expect-stderr-regex: ^goroutine 1 \[.*\] main:$
  * expect-stderr-regex: ^goroutine \d+ \[.*\] receives "one":$
  * expect-stderr-regex: ^goroutine \d+ \[.*\] receives "two":$
  * expect-stderr-regex: ^goroutine \d+ \[(running|runnable|preempted).*\] computes:$
+ * expect-stderr-regex: ^goroutine \d+ \[(running|preempted)\] computes:\n(\tand .*\n)?\t(computes at .*sigquit\.c:\d+|\S*sigquit\+0x\w+)$
  * procs: 1,2,4,16
  * timeout: 20
  */

@@ -157,7 +157,10 @@ TEST_RUN_ATTR(inherited, PROCS)
     CHECK_EQ(count(" \"named\" {tenant=acme}:\n"), 1);
     CHECK_EQ(count("] main {tenant=other}:\n"), 1);
     CHECK_EQ(count(" {"), 6);
-    (void)t; /* it would wait for its function */
+    pirn_chan_close(never);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_group_wait(&group), 1);
+    pirn_timer_free(t);
 }
 
 static void labelled(int i)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Panics, pirn_try and pirn_exit: numbers 71, 75 to 80, 83, 86, 87 and 105, 106 of the conformance list. Also built by tests/levels. */
+/* Panics, pirn_try and pirn_exit: numbers 71, 75 to 80, 83, 86, 87, 89 and 105, 106 of the conformance list. Also built by tests/levels. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <pirn.h>
 
@@ -118,6 +119,125 @@ TEST_RUN(many)
             before = test_allocated();
     }
     CHECK_LT(test_allocated(), before + SLACK);
+}
+
+/* --- frames ------------------------------------------------------------------------------------------ */
+
+#ifdef __EXCEPTIONS
+#define UNWINDS 1 /* frame by frame */
+#else
+#define UNWINDS 0
+#endif
+
+static __attribute__((noinline)) int down(int n)
+{
+    if (n == 0)
+        pirn_panic("from below");
+    if (n < 0)
+        return 1;
+    int result = down(n - 1);
+    __asm__ volatile("" : "+r"(result)); /* no tail call */
+    return result;
+}
+
+static void down_to(void *depth)
+{
+    down(*(int *)depth);
+}
+
+static long cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Of a panic and its recovery. */
+static long cost(int depth)
+{
+    long best = 1000000000;
+    for (int i = 0; i < 200; i++) {
+        long begin = cpu_ns();
+        expect_panic(down_to, &depth, "from below");
+        long took = cpu_ns() - begin;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+/* Numbers 87 and 90, hazard 7: frames that have deferred nothing cost no more than the calls
+ * that have made them. */
+TEST_RUN(far_below)
+{
+    long near = cost(1), far = cost(1000);
+    printf("%ld ns, from 1000 frames below %ld ns\n", near, far);
+    if (!TEST_ASAN && !TEST_TSAN && !UNWINDS)
+        CHECK_LT(far, near + 100000);
+}
+
+enum { TRACE = 64 };
+static void *trace[TRACE];
+static int ntrace;
+static void *returns_to[2];
+
+static bool is_traced(const void *pc)
+{
+    for (int i = 0; i < ntrace; i++)
+        if (trace[i] == pc)
+            return true;
+    return false;
+}
+
+static __attribute__((noinline)) void traces(void)
+{
+    ntrace = pirn_backtrace(trace, TRACE);
+    __asm__ volatile("");
+}
+
+static void traces_and_recovers(void)
+{
+    CHECK(pirn_recover() != NULL);
+    traces();
+}
+
+static void traces_and_panics(void)
+{
+    traces();
+    pirn_panic("the second");
+}
+
+static __attribute__((noinline)) void raises(const char *text)
+{
+    returns_to[0] = __builtin_return_address(0);
+    pirn_panic("%s", text);
+}
+
+static __attribute__((noinline)) void calls_raises(void *arg)
+{
+    returns_to[1] = __builtin_return_address(0);
+    pirn_defer(traces_and_recovers);
+    if (arg) {
+        pirn_defer(traces_and_panics);
+        raises("the first");
+    }
+    raises("the only one");
+    __asm__ volatile("");
+}
+
+/* Number 89: what a deferred call sees of the frames that have panicked, and that they are gone afterwards. */
+TEST_RUN(frames_of_a_panic)
+{
+    for (int twice = 0; twice < 2; twice++) {
+        ntrace = 0;
+        CHECK(pirn_try(calls_raises, twice ? &twice : NULL) == NULL);
+        CHECK_GT(ntrace, 4);
+        CHECK(UNWINDS || is_traced(returns_to[0])); /* raises was called from calls_raises ... */
+        CHECK(is_traced(returns_to[1]));            /* ... and that by pirn_try */
+        traces();
+        CHECK_GT(ntrace, 1);
+        CHECK(!is_traced(returns_to[0]));
+        CHECK(!is_traced(returns_to[1]));
+    }
 }
 
 /* --- panics in deferred calls ------------------------------------------------------------------------ */
