@@ -34,7 +34,12 @@ EXPORT int pirn_close(int fd)
     int err, second = -1;
     if (come_in(&v)) {
         second = pd_close(fd, &err);
-        go_out(v);
+        if (unlikely(second == PD_LETS_GO)) {
+            second = pd_wait_gone(&v, fd, &err);
+        }
+        if (likely(v.mp || v.entered)) {
+            go_out(v);
+        }
     } else {
         err = sys_close(fd);
     }

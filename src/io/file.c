@@ -26,6 +26,7 @@
 #include <sys/stat.h>
 
 #include "ctx/ctx.h"
+#include "io/fd.h"
 #include "io/files.h"
 #include "io/held.h"
 #include "io/pool.h"
@@ -246,8 +247,10 @@ void io_start(void)
     if (io_ring_first()) {
         uring_start();
     }
+    netpoll_by_ring = io_ring_first() && uring_up();
     if (!PIRN_HAVE_LIBURING && sched.io_says) {
-        say("pirn: io_uring is not used (not in this build): files use threads\n");
+        say("pirn: io_uring is not used (not in this build): files use threads, descriptors "
+            "epoll\n");
     }
 }
 
@@ -267,6 +270,7 @@ bool io_stop(int64_t grace, bool left)
 {
     left |= pool_stop(grace);
     left |= uring_stop(grace);
+    ring_polls_stop(left);
     resolve_stop(left);
     held_stop();
     return left;
