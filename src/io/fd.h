@@ -91,6 +91,20 @@ int pd_deadline(int fd, int64_t read, int64_t write);
 /* The runtime ends: they are not registered any more. unmap: nobody will touch them. */
 void pd_forget_all(bool unmap);
 
+/* --- fd.c: calls that are made outside the runtime ------------------------------------------------------ */
+
+/* While such a call is under way the number is nobody else's, though it may be closed. */
+struct fd_use {
+    struct pd *pd; /* NULL: not counted, there is no runtime */
+    int fd;
+    enum fd_mode mode;
+    uint64_t era;
+};
+
+int fd_begin(struct fd_use *u, int fd, enum fd_mode mode); /* 0; -EBADF, -ECANCELED, -ENOMEM */
+int fd_again(struct fd_use *u);                            /* the same, and it stays counted */
+void fd_end(struct fd_use *u);                             /* also if it did not begin */
+
 /* --- uring_poll.c: under the lock of the poll descriptor --------------------------------------------------- */
 
 #if PIRN_HAVE_LIBURING || PIRN_FLAVOUR_MODEL
