@@ -39,7 +39,7 @@ $(FLAVOURS:%=build-%): build-%: configure-%
 build:
 	@mkdir -p build
 
-quick check-static net small chaos asan ubsan msan tsan clang aarch64 valgrind:
+quick check-static net uring small chaos asan ubsan msan tsan clang aarch64 valgrind:
 	@$(CHECK) $(@:check-%=%)
 
 check:
@@ -90,7 +90,7 @@ help:
 	@echo 'make quick        unit tests, in seconds'
 	@echo 'make check        everything that must hold before a change is published'
 	@echo 'make check-static layers, symbols, atomics, headers'
-	@echo 'make asan ubsan msan tsan chaos small clang aarch64 valgrind net'
+	@echo 'make asan ubsan msan tsan chaos small clang aarch64 valgrind net uring'
 	@echo '                  one group of the tests; tests/check.py --list says what it is'
 	@echo 'make stress       the long forms of the stress tests, about an hour'
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
@@ -102,5 +102,5 @@ help:
 	@echo 'make format lint  clang-format; clang-tidy and tools/check-*'
 	@echo 'make clean        removes build/'
 
-.PHONY: all quick check check-static net demo tsan asan ubsan msan chaos small clang aarch64 valgrind bench stress \
+.PHONY: all quick check check-static net uring demo tsan asan ubsan msan chaos small clang aarch64 valgrind bench stress \
 	fuzz install format lint clean help model model-quick mutants $(FLAVOURS:%=build-%) $(FLAVOURS:%=configure-%)

@@ -75,14 +75,19 @@ class Check:
                 *make, f'build-{flavour}', f'TARGETS={" ".join(targets)}'])
         return self.built[flavour, kinds]
 
-    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None):
+    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None,
+              only='', env=None):
         """some: the numbers of Ps to try when all groups run; a group that is named runs with all,
-        and with the stress tests at their usual length."""
+        and with the stress tests at their usual length. only: a pattern of names. env: for tests
+        that do not set it themselves."""
         manifest = ROOT / 'build' / flavour / 'tests' / 'manifest.txt'
         label = label or flavour
         tests = run.manifest_tests(manifest, kinds, label, wrapper)
         tests = [t for t in tests
-                 if not (quick and t.slow) and (label, t.name) not in self.seen]
+                 if not (quick and t.slow) and (label, t.name) not in self.seen
+                 and re.search(only, t.name)]
+        for t in tests:
+            t.env = {**(env or {}), **t.env}
         if not self.args.groups:
             tests = [t for t in tests if not some or t.env.get('PIRN_PROCS', some[0]) in some]
             for t in tests:
@@ -143,6 +148,12 @@ class Check:
                 self.step('tests/perf/run', ['tests/perf/run', ROOT / 'build/native'])
             else:
                 self.skip('tests/perf/run', 'perf is not installed')
+
+    def uring(self):
+        """the tests of descriptors with io_uring in place of epoll"""
+        if self.build('native'):
+            self.tests('native', ('go',), label='uring', some=('1', '4'), env={'PIRN_DEBUG': 'io=uring'},
+                       only=r'^go/(net(_close|_deadline|_more|_sched)?|fds|fd_kinds|waitpid) ')
 
     def net(self):
         """the servers of examples/ against curl, nc, wrk, redis-cli, redis-benchmark, and mean clients"""
@@ -288,7 +299,7 @@ class Check:
                        wrapper=['valgrind', '-q', '--error-exitcode=99'])
 
 
-GROUPS = ('quick', 'static', 'model', 'native', 'net', 'clang', 'small', 'chaos', 'asan', 'tsan',
+GROUPS = ('quick', 'static', 'model', 'native', 'uring', 'net', 'clang', 'small', 'chaos', 'asan', 'tsan',
           'aarch64', 'install')
 EXTRA = ('ubsan', 'msan', 'valgrind', 'stress')
 

@@ -34,7 +34,12 @@ EXPORT int pirn_close(int fd)
     int err, second = -1;
     if (come_in(&v)) {
         second = pd_close(fd, &err);
-        go_out(v);
+        if (unlikely(second == PD_LETS_GO)) {
+            second = pd_wait_gone(&v, fd, &err);
+        }
+        if (likely(v.mp || v.entered)) {
+            go_out(v);
+        }
     } else {
         err = sys_close(fd);
     }
@@ -45,6 +50,73 @@ EXPORT int pirn_close(int fd)
         err = err ? err : late;
     }
     return err;
+}
+
+static void close_second(int second)
+{
+    if (unlikely(second >= 0)) {
+        pirn_blocking_begin();
+        sys_close(second);
+        pirn_blocking_end();
+    }
+}
+
+int fd_begin(struct fd_use *u, int fd, enum fd_mode mode)
+{
+    struct visit v;
+    struct pd_look look;
+    *u = (struct fd_use){.fd = fd, .mode = mode};
+    if (!come_in(&v)) {
+        return 0;
+    }
+    struct pd *pd = pd_get(fd);
+    int err = pd ? pd_begin(pd, mode, &look) : fd < 0 ? -EBADF : -ENOMEM;
+    u->pd = err ? NULL : pd;
+    u->era = sched.era;
+    go_out(v);
+    return err;
+}
+
+/* A thread may have stayed for longer than its runtime, which has forgotten its call then. */
+static bool come_back(struct visit *v, const struct fd_use *u)
+{
+    if (!u->pd || !come_in(v)) {
+        return false;
+    }
+    if (unlikely(sched.era != u->era)) {
+        go_out(*v);
+        return false;
+    }
+    return true;
+}
+
+int fd_again(struct fd_use *u)
+{
+    struct visit v;
+    struct pd_look look;
+    if (!come_back(&v, u)) {
+        return 0;
+    }
+    int err = pd_again(u->pd, u->mode, &look);
+    go_out(v);
+    return err;
+}
+
+void fd_end(struct fd_use *u)
+{
+    struct visit v;
+    int err;
+    if (!come_back(&v, u)) {
+        return;
+    }
+    int second = pd_end(u->pd, u->fd, u->mode, true, false, 0);
+    if (unlikely(second == PD_LETS_GO)) {
+        second = pd_wait_gone(&v, u->fd, &err);
+    }
+    if (likely(v.mp || v.entered)) {
+        go_out(v);
+    }
+    close_second(second);
 }
 
 static bool is_file(int fd)

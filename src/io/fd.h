@@ -6,6 +6,8 @@
 #ifndef PIRN_IO_FD_H
 #define PIRN_IO_FD_H
 
+#include <errno.h>
+
 #include "sync/chan.h"
 
 enum fd_mode { FD_READ, FD_WRITE };
@@ -26,6 +28,7 @@ struct pd {
     uint32_t refs;       /* calls that use it now */
     uint32_t life;       /* ++ with the end of each runtime that knew of it */
     uint16_t poller;     /* with which it is registered */
+    uint8_t ring;        /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
     uint8_t kind;        /* enum fd_kind */
     bool ours;           /* pirn made it, or may treat it so: it stays registered */
     bool registered;
@@ -34,7 +37,12 @@ struct pd {
     bool streams;   /* the short-read hint is allowed */
     bool empty;     /* the hint: nothing to read, and no edge since */
     bool odd;       /* its end, an error or urgent data was seen: no hints any more */
+    struct leaver *leavers; /* who wait until io_uring has let go of it */
 } CACHE_ALIGNED;
+
+#define RING_ASKED(mode) (1u << (mode))
+#define RING_STOPS(mode) (4u << (mode))
+#define RING_STOPS_ANY (RING_STOPS(FD_READ) | RING_STOPS(FD_WRITE))
 
 /* Why a wait has ended, beside 0 (try again) and -errno. */
 #define FD_NOT_POLLABLE 1 /* a file: it is always ready */
@@ -55,16 +63,25 @@ int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* Looks again: what it waited for has come. The same results, but it stays counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on
- * too. The result is for the caller to close, where it may wait; -1: nothing. */
+ * too. The result is for the caller to close, where it may wait; -1: nothing; or PD_LETS_GO. */
+#define PD_LETS_GO (-2) /* io_uring has it still: pd_wait_gone() */
 int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge);
 
 /* A commit action, or part of one: true: it waits. False: it need not, op->fd.why says more. After true,
  * op may be gone, unless it is of a select. */
 bool pd_arm(struct chan_op *op);
-void pd_disarm(struct chan_op *op); /* off again, if it was there */
+/* Off again, if it was there. False: pd_settle() is to be called. */
+bool pd_disarm(struct chan_op *op);
+/* Waits until io_uring has let go of the descriptor, and closes it if that was still to be done. The result
+ * and *err as those of pd_close. In a visit, which a thread may find to be over afterwards. */
+int pd_wait_gone(struct visit *v, int fd, int *err);
+/* The same for a select: after the visit of a thread. */
+void pd_settle(struct visit v, int fd);
 
 /* Those who may go on, as a list; NULL: nobody. */
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
+/* The same from io_uring. over: it asks no more in this mode, until it is told to. */
+struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over);
 int pd_made(int fd, enum fd_kind kind, bool streams);  /* 0 or -ENOMEM */
 int pd_adopt(int fd, enum fd_kind kind, bool streams); /* the same, or -EBADF */
 int pd_close(int fd, int *err);                        /* the same */
@@ -74,7 +91,46 @@ int pd_deadline(int fd, int64_t read, int64_t write);
 /* The runtime ends: they are not registered any more. unmap: nobody will touch them. */
 void pd_forget_all(bool unmap);
 
+/* --- fd.c: calls that are made outside the runtime ------------------------------------------------------ */
+
+/* While such a call is under way the number is nobody else's, though it may be closed. */
+struct fd_use {
+    struct pd *pd; /* NULL: not counted, there is no runtime */
+    int fd;
+    enum fd_mode mode;
+    uint64_t era;
+};
+
+int fd_begin(struct fd_use *u, int fd, enum fd_mode mode); /* 0; -EBADF, -ECANCELED, -ENOMEM */
+int fd_again(struct fd_use *u);                            /* the same, and it stays counted */
+void fd_end(struct fd_use *u);                             /* also if it did not begin */
+
+/* --- uring_poll.c: under the lock of the poll descriptor --------------------------------------------------- */
+
+#if PIRN_HAVE_LIBURING || PIRN_FLAVOUR_MODEL
+/* 0 or -errno. *fresh: it asks from now on, so it will tell if it is ready already. */
+int ring_ask_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh);
+void ring_let_go_locked(struct pd *pd, int fd); /* pd->ring says whether it has */
+void ring_polls_stop(bool left_behind);
+#else
+static inline int ring_ask_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh)
+{
+    (void)pd, (void)fd, (void)mode, (void)fresh;
+    return -ENOSYS;
+}
+static inline void ring_let_go_locked(struct pd *pd, int fd)
+{
+    (void)pd, (void)fd;
+}
+static inline void ring_polls_stop(bool left_behind)
+{
+    (void)left_behind;
+}
+#endif
+
 /* --- netpoll.c ------------------------------------------------------------------------------------------ */
+
+extern bool netpoll_by_ring; /* io_uring tells; set before any M runs */
 
 /* With the poller of this P, which it notes; 0 or -errno. */
 int netpoll_add(struct pd *pd, int fd);

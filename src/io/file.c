@@ -18,6 +18,9 @@
  * A read ends short only where pread(2) would: at the end of the file. RWF_NOWAIT ends where the cache
  * does, so it is gone on from there until nothing more comes.
  *
+ * Each counts as a call that uses the descriptor (fd_begin): it may make more than one system call, or the
+ * ring's thread makes it, and the number must not have become another file's by then.
+ *
  * Contexts: an operation of the ring is cancelled, and waited for, since the kernel may still write to the
  * buffer. One on a thread goes on to its end. Neither begins when the context has ended already, but what
  * was in the page cache is returned all the same.
@@ -26,6 +29,7 @@
 #include <sys/stat.h>
 
 #include "ctx/ctx.h"
+#include "io/fd.h"
 #include "io/files.h"
 #include "io/held.h"
 #include "io/pool.h"
@@ -172,7 +176,10 @@ EXPORT ssize_t pirn_pread(int fd, void *buf, size_t n, off_t offset)
     if (offset < 0) {
         return -EINVAL; /* preadv2 takes -1 for the file's own position */
     }
-    ssize_t done = 0, r = read_on(&op, &done);
+    struct fd_use use;
+    ssize_t done = 0, r = fd_begin(&use, fd, FD_READ);
+    r = r ? r : read_on(&op, &done);
+    fd_end(&use);
     return done ? done : r;
 }
 
@@ -189,17 +196,29 @@ EXPORT ssize_t pirn_pwrite(int fd, const void *buf, size_t n, off_t offset)
         return plain(&op);
     }
     int err = offset < 0 ? -EINVAL : pending_ctx_err();
-    if (!err && io_ring_first()) {
-        err = sys_seekable(fd); /* the ring would write to a pipe all the same */
-        return err ? err : slow(&op, true);
+    struct fd_use use;
+    ssize_t r = err ? err : fd_begin(&use, fd, FD_WRITE);
+    if (r) {
+        return r;
     }
-    return err ? err : announced(&op);
+    bool ring = io_ring_first();
+    r = ring ? sys_seekable(fd) : 0; /* the ring would write to a pipe all the same */
+    r = r ? r : ring ? slow(&op, true) : announced(&op);
+    fd_end(&use);
+    return r;
 }
 
 static int sync_file(int fd, enum uring_kind kind)
 {
     struct uring_op op = {.kind = kind, .fd = fd};
-    return (int)(stop_point() ? slow(&op, true) : plain(&op));
+    struct fd_use use;
+    if (!stop_point()) {
+        return (int)plain(&op);
+    }
+    ssize_t r = fd_begin(&use, fd, FD_WRITE);
+    r = r ? r : slow(&op, true);
+    fd_end(&use);
+    return (int)r;
 }
 
 EXPORT int pirn_fsync(int fd)
@@ -222,13 +241,14 @@ static ssize_t sendfile_announced(int out, int in, off_t *offset, size_t n)
     return r;
 }
 
-EXPORT ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n)
+static ssize_t send_on(struct fd_use *to, int in, off_t *offset, size_t n)
 {
     size_t done = 0;
     ssize_t r;
-    n = min_u64(n, MOST);
+    int out = to->fd;
     do {
         int err = stop_point() ? pending_ctx_err() : 0;
+        err = err ? err : fd_again(to); /* closed meanwhile */
         r = err ? err : sendfile_announced(out, in, offset, n - done);
         if (r == -EAGAIN) {
             r = pirn_fd_wait(out, PIRN_OUT, PIRN_NEVER);
@@ -239,6 +259,19 @@ EXPORT ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n)
     return done ? (ssize_t)done : r;
 }
 
+EXPORT ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n)
+{
+    struct fd_use to, from;
+    ssize_t r = fd_begin(&to, out, FD_WRITE);
+    if (!r) {
+        r = fd_begin(&from, in, FD_READ);
+        r = r ? r : send_on(&to, in, offset, min_u64(n, MOST));
+        fd_end(&from);
+    }
+    fd_end(&to);
+    return r;
+}
+
 /* --- life ---------------------------------------------------------------------------------------------------- */
 
 void io_start(void)
@@ -246,8 +279,10 @@ void io_start(void)
     if (io_ring_first()) {
         uring_start();
     }
+    netpoll_by_ring = io_ring_first() && uring_up();
     if (!PIRN_HAVE_LIBURING && sched.io_says) {
-        say("pirn: io_uring is not used (not in this build): files use threads\n");
+        say("pirn: io_uring is not used (not in this build): files use threads, descriptors "
+            "epoll\n");
     }
 }
 
@@ -267,6 +302,7 @@ bool io_stop(int64_t grace, bool left)
 {
     left |= pool_stop(grace);
     left |= uring_stop(grace);
+    ring_polls_stop(left);
     resolve_stop(left);
     held_stop();
     return left;

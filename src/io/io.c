@@ -281,6 +281,10 @@ ssize_t io_run(struct io *io)
         if (likely(!outside(&v))) {
             bool drained = io->hints && r > 0 && (size_t)r < io->total;
             second = pd_end(pd, io->fd, io->mode, !ended_early(r), drained, io->look.edge);
+            if (unlikely(second == PD_LETS_GO)) {
+                int err;
+                second = pd_wait_gone(&v, io->fd, &err);
+            }
         }
     }
     io_leave(&v);

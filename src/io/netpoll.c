@@ -23,6 +23,9 @@
  * No spinning: descriptors are edge-triggered, so one that has hung up is reported once. An M that is
  * woken by the parent, and finds no idle P, sleeps on its futex: all Ps run, and look themselves.
  *
+ * With PIRN_IO_URING, where that can be used, there are no pollers: the ring's thread tells who waits
+ * (uring_poll.c), and Ms have nothing to look at.
+ *
  * Lock: netpoll.lock (RANK_POLLER), for making pollers.
  */
 #include <errno.h>
@@ -44,6 +47,8 @@ static struct {
     at_u32 waits CACHE_ALIGNED; /* operations on queues */
 } netpoll = {.lock = LOCK_INIT(RANK_POLLER)};
 
+bool netpoll_by_ring;
+
 static COLD _Noreturn void gone(int err)
 {
     fatal("cannot wait for descriptors, somebody has closed those of the poller: %s",
@@ -62,8 +67,14 @@ void netpoll_foreign(int change)
 
 bool netpoll_wanted(void)
 {
-    /* [P3]: then there are pollers; but not for a foreign thread that has waited since an earlier runtime */
+    /* [P3]: then there are pollers; but not for a foreign thread that has waited since an earlier runtime, and
+     * not with io_uring */
     return at_load(&netpoll.waits, ACQUIRE) && likely(at_load(&netpoll.poller1[0], RELAXED));
+}
+
+bool netpoll_awaited(void)
+{
+    return netpoll_wanted() || (netpoll_by_ring && at_load(&netpoll.waits, ACQUIRE));
 }
 
 bool netpoll_unattended(void)
@@ -116,7 +127,7 @@ static int open_locked(void)
 int netpoll_open(void)
 {
     int err = 0;
-    if (likely(at_load(&netpoll.poller1[0], ACQUIRE))) {
+    if (likely(at_load(&netpoll.poller1[0], ACQUIRE)) || netpoll_by_ring) {
         return 0;
     }
     lock(&netpoll.lock);
@@ -307,4 +318,5 @@ void netpoll_stop(void)
     }
     close_one(&netpoll.parent1);
     close_one(&netpoll.event1);
+    netpoll_by_ring = false;
 }

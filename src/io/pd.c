@@ -21,6 +21,9 @@
  *    carries the number and seq; an old one does nothing.
  * 4. What pirn made stays registered, edge-triggered. Any other is registered while calls use it, since
  *    the number may mean another file the next time.
+ * 5. With io_uring, what it was asked to watch is a file that it holds: closing the number would not close
+ *    the file. So who is the last to use it tells the ring to let go, waits until it has, and closes the
+ *    number then. `closing` stays set until that, so nobody begins. [D3] ring, leavers: under the lock.
  *
  * The short-read hint: a read of less than was asked for has emptied a TCP socket. The next read then waits
  * without trying. Not if an edge came since the one that was known before the read, and never again once
@@ -141,7 +144,7 @@ static void wake_all_locked(struct pd *pd, int why, struct taken *t)
     }
 }
 
-/* Nobody uses it: as if the number had never been seen. */
+/* Nobody uses it: as if the number had never been seen; but for what io_uring has of it. */
 static void clear_locked(struct pd *pd)
 {
     pd->seq++;
@@ -157,6 +160,9 @@ static void unregister_locked(struct pd *pd, int fd)
         pd->registered = false;
         pd->seq++;
         netpoll_remove(pd, fd);
+    }
+    if (unlikely(pd->ring)) {
+        ring_let_go_locked(pd, fd);
     }
 }
 
@@ -191,11 +197,14 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 
 /*
  * Under the lock, so that nobody finds the number before it is free, or another's. The result is to be closed
- * by the caller, where it may wait; -1: nothing.
+ * by the caller, where it may wait; -1: nothing; or PD_LETS_GO.
  */
 static int close_locked(struct pd *pd, int fd, int *err)
 {
     unregister_locked(pd, fd);
+    if (unlikely(pd->ring)) {
+        return PD_LETS_GO;
+    }
     int second = sys_close_number(fd, err);
     clear_locked(pd);
     return second;
@@ -216,7 +225,7 @@ static int drop_ref_locked(struct pd *pd, int fd)
         return close_locked(pd, fd, &err);
     }
     unregister_locked(pd, fd);
-    return -1;
+    return unlikely(pd->ring) ? PD_LETS_GO : -1;
 }
 
 int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool drained, uint32_t edge)
@@ -240,10 +249,13 @@ int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool draine
 /* --- waiting ------------------------------------------------------------------------------------------------- */
 
 /* 0, FD_NOT_POLLABLE or -errno. */
-static int register_locked(struct pd *pd, int fd, bool *fresh)
+static int register_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh)
 {
     if (likely(pd->registered)) {
         return 0;
+    }
+    if (unlikely(netpoll_by_ring)) {
+        return ring_ask_locked(pd, fd, mode, fresh);
     }
     pd->seq++;
     int err = netpoll_add(pd, fd);
@@ -263,7 +275,7 @@ static int must_wait_locked(struct pd *pd, const struct chan_op *op, int *why)
     if (!op->fd.watches && at_load(&pd->edges[op->fd.mode], RELAXED) != op->fd.edge) {
         return false; /* [D1] */
     }
-    *why = register_locked(pd, op->fd.number, &fresh);
+    *why = register_locked(pd, op->fd.number, (enum fd_mode)op->fd.mode, &fresh);
     /* One that is registered now is reported if it is ready. One that was may have been, and the event gone
      * to another. */
     return !*why
@@ -296,11 +308,11 @@ bool pd_arm(struct chan_op *op)
     return waits;
 }
 
-void pd_disarm(struct chan_op *op)
+bool pd_disarm(struct chan_op *op)
 {
     struct pd *pd = op->fd.number < 0 ? NULL : pd_get(op->fd.number);
     if (!pd) {
-        return;
+        return true;
     }
     int second = -1;
     uint64_t word = word_lock(&pd->word);
@@ -315,9 +327,102 @@ void pd_disarm(struct chan_op *op)
     if (unlikely(second >= 0)) {
         sys_close(second);
     }
+    return second != PD_LETS_GO;
+}
+
+/* --- until io_uring has let go [D3] ----------------------------------------------------------------------------- */
+
+struct leaver {
+    struct leaver *next;
+    struct waiter *waiter;
+    int fd, second, err;
+    bool over; /* nothing is left to be done */
+};
+
+/* True: not yet. Else what is left to be done is done, if another has not been faster. */
+static bool has_it_still(struct leaver *l, bool waits)
+{
+    struct pd *pd = pd_get(l->fd);
+    uint64_t word = word_lock(&pd->word);
+    l->over = !(pd->ring & RING_STOPS_ANY);
+    if (l->over && pd->closing && pd->refs == 0) {
+        l->second = close_locked(pd, l->fd, &l->err);
+        l->over = l->second != PD_LETS_GO;
+    }
+    bool still = !l->over;
+    if (still && waits) {
+        l->next = pd->leavers;
+        pd->leavers = l;
+        netpoll_waits(1);
+    }
+    word_unlock(&pd->word, word);
+    return still; /* then l may be gone */
+}
+
+static bool commit_leave(struct g *gp, void *arg)
+{
+    (void)gp;
+    return has_it_still(arg, true);
+}
+
+int pd_wait_gone(struct visit *v, int fd, int *err)
+{
+    struct waiter foreign;
+    struct leaver l = {.fd = fd, .second = -1};
+    /* Twice: when the ring has let go, it closes the number. */
+    while (!l.over && (v->mp || v->entered)) {
+        l.waiter = waiter_of(v->mp, &foreign, NULL);
+        visit_park(*v, l.waiter, commit_leave, &l, WAIT_CLOSE);
+        v->mp = v->mp ? getm() : NULL;
+        v->entered = v->entered && foreign_enter(); /* or the runtime has ended, and has closed it */
+    }
+    *err = l.err;
+    return l.second;
+}
+
+void pd_settle(struct visit v, int fd)
+{
+    struct leaver l = {.fd = fd, .second = -1};
+    if (v.mp) {
+        v.mp = getm();
+        l.second = pd_wait_gone(&v, fd, &l.err);
+    }
+    while (!v.mp && has_it_still(&l, false)) {
+        thread_yield();
+    }
+    if (l.second >= 0) {
+        sys_close(l.second);
+    }
+}
+
+static void wake_leavers_locked(struct pd *pd, struct taken *t)
+{
+    struct leaver *l = pd->leavers;
+    pd->leavers = NULL;
+    for (struct leaver *next; l; l = next) {
+        next = l->next;
+        netpoll_waits(-1);
+        l->waiter->next = NULL;
+        *t->last = l->waiter;
+        t->last = &l->waiter->next;
+    }
 }
 
 /* --- news ------------------------------------------------------------------------------------------------------ */
+
+static void event_locked(struct pd *pd, uint32_t ready, struct taken *t)
+{
+    pd->odd |= (ready & POLL_ODD) != 0;
+    if (ready & POLL_READ) {
+        news_locked(pd, FD_READ);
+        pd->empty = false;
+        wake_queue_locked(pd, FD_READ, false, 0, t);
+    }
+    if (ready & POLL_WRITE) {
+        news_locked(pd, FD_WRITE);
+        wake_queue_locked(pd, FD_WRITE, false, 0, t);
+    }
+}
 
 struct waiter *pd_event(uint64_t tag, uint32_t ready)
 {
@@ -325,15 +430,30 @@ struct waiter *pd_event(uint64_t tag, uint32_t ready)
     struct pd *pd = pd_get((int)(uint32_t)tag);
     uint64_t word = word_lock(&pd->word);
     if (likely(pd->registered && pd->seq == (uint32_t)(tag >> 32))) {
-        pd->odd |= (ready & POLL_ODD) != 0;
-        if (ready & POLL_READ) {
-            news_locked(pd, FD_READ);
-            pd->empty = false;
-            wake_queue_locked(pd, FD_READ, false, 0, &t);
+        event_locked(pd, ready, &t);
+    }
+    word_unlock(&pd->word, word);
+    return t.first;
+}
+
+struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over)
+{
+    struct taken t = {NULL, &t.first};
+    bool fresh;
+    int fd = (int)(uint32_t)tag;
+    struct pd *pd = pd_get(fd);
+    uint64_t word = word_lock(&pd->word);
+    if (likely(pd->seq == (uint32_t)(tag >> 32) && !(pd->ring & RING_STOPS(mode)))) {
+        event_locked(pd, ready, &t);
+    }
+    if (over) {
+        pd->ring &= (uint8_t) ~(RING_ASKED(mode) | RING_STOPS(mode));
+        if (!(pd->ring & RING_STOPS_ANY)) {
+            wake_leavers_locked(pd, &t);
         }
-        if (ready & POLL_WRITE) {
-            news_locked(pd, FD_WRITE);
-            wake_queue_locked(pd, FD_WRITE, false, 0, &t);
+        /* One was woken, and may have better things to do; or they came after it was told to stop. */
+        if (pd->q[mode].first) {
+            ring_ask_locked(pd, fd, mode, &fresh); /* or the runtime ends */
         }
     }
     word_unlock(&pd->word, word);
@@ -420,6 +540,9 @@ int pd_made(int fd, enum fd_kind kind, bool streams)
     uint64_t word = word_lock(&pd->word);
     wake_all_locked(pd, -EBADF, &t);
     clear_locked(pd);
+    if (unlikely(pd->ring)) {
+        ring_let_go_locked(pd, fd);
+    }
     pd->kind = (uint8_t)kind;
     pd->ours = true;
     pd->streams = streams;
@@ -460,6 +583,10 @@ static void forget(struct pd *pd, int fd)
     bool closes = pd->closing; /* who was to close it has been dropped */
     pd->refs = 0;
     pd->life++;
+    pd->ring = 0;
+    for (; pd->leavers; pd->leavers = pd->leavers->next) {
+        netpoll_waits(-1); /* in frames of goroutines that are dropped */
+    }
     clear_locked(pd);
     word_unlock(&pd->word, word);
     if (closes) {

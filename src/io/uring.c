@@ -12,8 +12,8 @@
  * passed on to a kernel worker is cancelled when the submitter's thread ends. So neither may be a thread
  * that runs the program's code. With DEFER_TASKRUN nothing is interrupted, but nobody else could reap.
  *
- * An operation belongs to the ring from uring_put to the PENDING_DONE of its record, and is touched no
- * more after that. Its buffer is the kernel's until then, cancelled or not: who gives up asks for a
+ * An operation belongs to the ring from uring_put to the PENDING_DONE of its record (one that polls: to
+ * its last event), and is touched no more after that. Its buffer is the kernel's until then, cancelled or not: who gives up asks for a
  * cancel, and waits for the end all the same.
  *
  * The end of the runtime: what was not handed on is dropped, the rest is cancelled, and the thread
@@ -24,9 +24,11 @@
  * record is not taken under it. state is stored RELEASE [U1]: who sees that it is up sees the eventfd.
  *
  * It is an option of the build, and may be forbidden where the program runs: then state is FAILED, a
- * line under PIRN_DEBUG=io=1 says why, and files use threads.
+ * line under PIRN_DEBUG=io=1 says why, files use threads, and descriptors epoll.
  */
 #include "io/uring.h"
+
+#include "io/files.h"
 
 #include <liburing.h>
 #include <limits.h>
@@ -50,7 +52,7 @@ static struct {
     struct lock lock;
     /* under the lock */
     struct list fresh, sent;
-    uint32_t n; /* in both */
+    uint32_t n; /* in both, but for those that poll: who waits for them is counted by netpoll.c */
     bool asleep, stop, want_cancel;
     bool delivers; /* some are complete, and perhaps not yet made ready */
     /* the thread's */
@@ -81,6 +83,11 @@ static void take_out(struct list *l, struct uring_op *op)
     *(op->next ? &op->next->prev : &l->last) = op->prev;
 }
 
+static uint32_t counts(const struct uring_op *op)
+{
+    return op->kind != URING_POLL;
+}
+
 static void kick(void)
 {
     uint64_t one = 1; /* it blocks, as the ring's read of it must, but not before 2^64 of these */
@@ -94,17 +101,26 @@ bool uring_up(void)
     return at_load(&ring.state, ACQUIRE) == UP; /* [U1] */
 }
 
+bool uring_polls_on(void)
+{
+    return ring.ring.features & IORING_FEAT_RSRC_TAGS; /* of the same age, 5.13 */
+}
+
 bool uring_put(struct uring_op *op)
 {
     if (!uring_up()) {
         return false;
     }
     lock(&ring.lock);
+    if (unlikely(ring.stop)) {
+        unlock(&ring.lock);
+        return false;
+    }
     bool asleep = ring.asleep;
     ring.asleep = false;
     op->state = URING_FRESH;
     put_last(&ring.fresh, op);
-    ring.n++;
+    ring.n += counts(op);
     unlock(&ring.lock);
     if (asleep) {
         kick();
@@ -118,7 +134,7 @@ bool uring_cancel(struct uring_op *op)
     bool fresh = op->state == URING_FRESH, asleep = false;
     if (fresh) {
         take_out(&ring.fresh, op);
-        ring.n--;
+        ring.n -= counts(op);
         op->result = -ECANCELED;
     } else if (op->state == URING_SENT) {
         op->cancel = URING_CANCEL;
@@ -162,6 +178,13 @@ static void prepare_op(struct io_uring_sqe *sqe, struct uring_op *op)
         io_uring_prep_openat(sqe, op->fd, op->where, op->flags, op->mode);
         /* At once it would be tried with O_NONBLOCK, which opens a FIFO that has no other end. */
         sqe->flags |= IOSQE_ASYNC;
+        break;
+    case URING_POLL:
+        if (op->n) {
+            io_uring_prep_poll_multishot(sqe, op->fd, (unsigned)op->flags);
+        } else {
+            io_uring_prep_poll_add(sqe, op->fd, (unsigned)op->flags);
+        }
         break;
     }
     io_uring_sqe_set_data(sqe, op);
@@ -226,15 +249,21 @@ static int result_of(int r)
     return r <= -512 && r >= -516 ? -ECANCELED : r == -EINTR ? -ECANCELED : r;
 }
 
-/* Whom to make ready. */
-static struct waiter *complete(struct uring_op *op, int result)
+/* Whom to make ready. more: it goes on. */
+static struct waiter *complete(struct uring_op *op, int result, bool more)
 {
     lock(&ring.lock);
-    take_out(&ring.sent, op);
-    op->state = (__typeof__(op->state))0;
-    ring.n--;
+    if (!more) {
+        take_out(&ring.sent, op);
+        op->state = (__typeof__(op->state))0;
+        ring.n -= counts(op);
+    }
     ring.delivers = true;
+    bool stop = ring.stop; /* then nobody is made ready, so nobody must be taken off its queue */
     unlock(&ring.lock);
+    if (op->event) {
+        return op->event(op, stop ? -ECANCELED : result_of(result), more);
+    }
     op->result = result_of(result);
     return op->done ? op->done(op) : pending_done(&op->pending);
 }
@@ -246,14 +275,12 @@ static struct waiter *reap(void)
     while (io_uring_peek_cqe(&ring.ring, &cqe) == 0) {
         void *what = io_uring_cqe_get_data(cqe);
         int result = cqe->res;
+        bool more = cqe->flags & IORING_CQE_F_MORE;
         io_uring_cqe_seen(&ring.ring, cqe);
         if (what == &event_tag) {
             ring.armed = false;
         } else if (what != &cancel_tag) {
-            struct waiter *w = complete(what, result);
-            if (w) {
-                *last = w;
-                last = &w->next;
+            for (*last = complete(what, result, more); *last; last = &(*last)->next) {
             }
         }
     }
@@ -277,7 +304,7 @@ static bool wind_up(void)
         take_out(&ring.fresh, op);
         put_last(&ring.sent, op);
         unlock(&ring.lock);
-        complete(op, -ECANCELED);
+        complete(op, -ECANCELED, false);
         lock(&ring.lock);
     }
     for (struct uring_op *op = ring.sent.first; op; op = op->next) {
@@ -324,7 +351,8 @@ static void turn(void)
 static int check_ring(void)
 {
     static const unsigned char needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC,
-                                           IORING_OP_OPENAT, IORING_OP_ASYNC_CANCEL};
+                                           IORING_OP_OPENAT, IORING_OP_ASYNC_CANCEL,
+                                           IORING_OP_POLL_ADD};
     union {
         struct io_uring_probe probe;
         char room[sizeof(struct io_uring_probe) + 64 * sizeof(struct io_uring_probe_op)];
@@ -370,8 +398,11 @@ static int make_ring(void)
 static void say_how(int err)
 {
     if (sched.io_says) {
-        say(err ? "pirn: io_uring is not used (%s): files use threads\n" : "pirn: io_uring%s\n",
-            err ? strerrordesc_np(-err) : " is used for files");
+        say(err ? "pirn: io_uring is not used (%s): files use threads, descriptors epoll\n"
+                : "pirn: io_uring is used for files%s\n",
+            err               ? strerrordesc_np(-err)
+            : io_ring_first() ? " and to wait for descriptors"
+                              : "");
     }
 }
 

@@ -7,7 +7,7 @@
 
 #include "io/pending.h"
 
-enum uring_kind { URING_READ, URING_WRITE, URING_FSYNC, URING_FDATASYNC, URING_OPEN };
+enum uring_kind { URING_READ, URING_WRITE, URING_FSYNC, URING_FDATASYNC, URING_OPEN, URING_POLL };
 
 /* One operation, in the frame of the call or on the heap; it stays until it is done. */
 struct uring_op {
@@ -23,15 +23,18 @@ struct uring_op {
     /* what came of it, once it is done: >= 0 or -errno; -ECANCELED by a cancel or by itself */
     int result;
     struct waiter *(*done)(struct uring_op *); /* in place of pending_done(); or NULL */
+    /* URING_POLL: flags are the events, n != 0: again and again. more: there will be others. */
+    struct waiter *(*event)(struct uring_op *, int result, bool more);
     /* the ring's, under its lock */
     struct uring_op *next, *prev;
     enum { URING_FRESH = 1, URING_SENT } state;
     enum { URING_WANTED, URING_CANCEL, URING_CANCEL_SENT } cancel;
 };
 
-#if PIRN_HAVE_LIBURING
+#if PIRN_HAVE_LIBURING || PIRN_FLAVOUR_MODEL
 void uring_want(void);  /* the factory is asked for it, if it was not; in the runtime or not */
 bool uring_up(void);    /* a ring is there */
+bool uring_polls_on(void); /* it can be asked to poll again and again */
 void uring_start(void); /* before any M runs; it may fail */
 void uring_start_if_asked(void);      /* by the factory */
 bool uring_stop(int64_t grace);       /* true: something could not be stopped, and is left behind */

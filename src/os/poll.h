@@ -28,6 +28,8 @@ struct poll_event {
 
 #define POLL_BATCH 64
 
+uint32_t poll_ready_of(uint32_t events); /* POLLIN and so on, as epoll and io_uring have them */
+
 int poll_open(void);
 int poll_add(int poller, int fd, uint64_t tag);       /* -EPERM: it can't be waited for */
 int poll_add_level(int poller, int fd, uint64_t tag); /* a poller, or what breaks it */

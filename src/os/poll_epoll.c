@@ -64,7 +64,7 @@ void poll_remove(int poller, int fd)
     errno = saved;
 }
 
-static uint32_t ready_of(uint32_t events)
+uint32_t poll_ready_of(uint32_t events)
 {
     uint32_t odd = events & (EPOLLHUP | EPOLLERR);
     return (events & (EPOLLIN | EPOLLRDHUP | EPOLLPRI) || odd ? POLL_READ : 0u)
@@ -106,7 +106,7 @@ int poll_wait(int poller, struct poll_event *out, int n, int64_t deadline)
     r = result(r, saved);
     for (int i = 0; i < r; i++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the system call has filled it */
-        out[i] = (struct poll_event){.tag = e[i].data.u64, .ready = ready_of(e[i].events)};
+        out[i] = (struct poll_event){.tag = e[i].data.u64, .ready = poll_ready_of(e[i].events)};
     }
     return r == -EINTR ? 0 : r;
 }

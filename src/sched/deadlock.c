@@ -25,6 +25,7 @@ const char *const wait_reason_names[WAIT_REASONS] = {
     [WAIT_TIMER] = "timer stop",
     [WAIT_FILE] = "file",
     [WAIT_OPEN] = "open",
+    [WAIT_CLOSE] = "close",
     [WAIT_RESOLVE] = "name lookup",
     [WAIT_SELECT] = "select",
     [WAIT_SELECT_NONE] = "select (no cases)",
@@ -64,7 +65,7 @@ void deadlock_check_locked(uint32_t mine)
     lock_must_hold(&sched.lock);
     sched.deadlock_pending = false;
     if (!(sched.config.flags & PIRN_F_DEADLOCK) || !all_asleep_locked()
-        || timers_next() != PIRN_NEVER || netpoll_wanted() || signals_watched()) {
+        || timers_next() != PIRN_NEVER || netpoll_awaited() || signals_watched()) {
         return;
     }
     int helpers = io_threads_idle();

@@ -74,6 +74,7 @@ enum wait_reason {
     WAIT_WRITE_UNTIL,
     WAIT_FILE,
     WAIT_OPEN,
+    WAIT_CLOSE,
     WAIT_RESOLVE,
     WAIT_PARK,
     WAIT_REASONS
@@ -815,7 +816,8 @@ void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);
 void timer_forget_start(const struct gstart *start); /* time/timer.c */
-bool netpoll_wanted(void);     /* io/netpoll.c: somebody waits for a descriptor */
+bool netpoll_awaited(void);    /* io/netpoll.c: somebody waits for a descriptor */
+bool netpoll_wanted(void);     /* and Ms are to look for it */
 bool netpoll_unattended(void); /* and nobody sleeps in the poller */
 bool netpoll_look(struct m *mp);
 void netpoll_look_at_all(void);

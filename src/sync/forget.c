@@ -49,6 +49,7 @@ void sync_forget(struct waiter *w, enum wait_reason reason, bool waiting)
     case WAIT_CHAN_RECV_NIL:
     case WAIT_SELECT_NONE:
     case WAIT_SLEEP: /* it goes with the heap */
+    case WAIT_CLOSE:
     case WAIT_PARK:
     case WAIT_REASONS: break;
     }

@@ -288,7 +288,7 @@ static void leave_all(struct select *s, const void *winner)
         if (takes_part(&s->cases[i]) && &s->ops[i] != winner) {
             chan_leave(&s->ops[i]);
         } else if (unlikely(is_fd(&s->cases[i]))) {
-            pd_disarm(&s->ops[i]);
+            s->ops[i].fd.lets_go = !pd_disarm(&s->ops[i]);
         }
     }
 }
@@ -344,6 +344,16 @@ void select_forget(struct waiter *w)
     }
 }
 
+/* Of a descriptor that is not pirn's the ring keeps nothing when the call returns. */
+static NOINLINE void settle_fds(struct visit v, struct select *s)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (is_fd(&s->cases[i]) && s->ops[i].fd.lets_go) {
+            pd_settle(v, s->ops[i].fd.number);
+        }
+    }
+}
+
 void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
 {
     if (!s->waiter) {
@@ -369,6 +379,9 @@ void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
     }
     if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
         timer_stop(&s->timer);
+    }
+    if (unlikely(s->fds)) {
+        settle_fds(v, s);
     }
     return winner;
 }

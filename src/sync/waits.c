@@ -62,6 +62,7 @@ bool sync_waits_for(const struct waiter *w, enum wait_reason reason, wait_object
     case WAIT_WRITE_UNTIL:
     case WAIT_FILE:
     case WAIT_OPEN:
+    case WAIT_CLOSE:
     case WAIT_RESOLVE:
     case WAIT_PARK:
     case WAIT_REASONS: break;

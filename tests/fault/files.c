@@ -48,9 +48,34 @@ static void reads_cold(int fd, int i)
     CHECK_EQ(pirn_fdatasync(fd), 0);
 }
 
+static void reads_a_byte(int fd)
+{
+    char c;
+    CHECK_EQ(pirn_read(fd, &c, 1), 1);
+}
+
+/* Who waits for a descriptor is told. */
+static bool can_wait = true; /* not without eventfds: then the call would say so */
+
+static void waits(void)
+{
+    int p[2];
+    pirn_wg wg = {0};
+    CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+    pirn_wg_go(&wg, reads_a_byte, p[0]);
+    pirn_sleep(PIRN_MS);
+    CHECK_EQ(pirn_write(p[1], "x", 1), 1);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_close(p[0]), 0);
+    CHECK_EQ(pirn_close(p[1]), 0);
+}
+
 static int all_calls(void *arg)
 {
     (void)arg;
+    if (can_wait) {
+        waits();
+    }
     int fd = temp_file(0), status;
     pirn_wg wg = {0};
     write_file(fd, 16 * PAGE);
@@ -141,6 +166,7 @@ TEST_ATTR(pidfds_are_denied, .procs = "1,4")
 
 TEST_ATTR(no_eventfds, .procs = "1,4")
 {
+    can_wait = false;
     without(SYS_eventfd2, EMFILE, NULL);
 }
 

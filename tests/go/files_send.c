@@ -3,6 +3,7 @@
 #include "go/files.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
@@ -101,6 +102,51 @@ TEST_RUN_ATTR(no_signal_for_a_gone_peer, PROCS)
     CHECK_EQ(atomic_load(&sigpipes), 1);
     signal(SIGPIPE, SIG_DFL);
     close(fd);
+}
+
+/* --- closed while it sends: the number is nobody else's until it has returned (rule R6) --------------------- */
+
+static atomic_long sent;
+
+static void sends_much(int out, int in)
+{
+    off_t at = 0;
+    atomic_store(&sent, pirn_sendfile(out, in, &at, SIZE));
+}
+
+static void closed_while_it_sends(int flags)
+{
+    int fds[2], fd = temp_file(0);
+    pirn_wg wg = {0};
+    static char buf[SIZE];
+    pair(fds, flags);
+    write_file(fd, SIZE);
+    atomic_store(&sent, 0);
+    pirn_wg_go(&wg, sends_much, fds[0], fd);
+    pirn_sleep(5 * PIRN_MS); /* the socket is full: it waits in the call, or in pirn */
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK(fcntl(fd, F_GETFD) >= 0);
+    CHECK_EQ(pirn_close(fds[0]), 0);
+    if (!flags) {
+        CHECK(fcntl(fds[0], F_GETFD) >= 0);
+    }
+    CHECK_EQ(pirn_pread(fd, buf, 1, 0), -EBADF); /* none begins any more */
+    CHECK_EQ(pirn_fsync(fd), -EBADF);
+    ssize_t n, all = 0;
+    while ((n = pirn_read(fds[1], buf, SIZE)) > 0) {
+        all += n;
+    }
+    CHECK_EQ(n, 0);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(all, atomic_load(&sent));
+    CHECK(fcntl(fd, F_GETFD) < 0 && fcntl(fds[0], F_GETFD) < 0);
+    CHECK_EQ(pirn_close(fds[1]), 0);
+}
+
+TEST_RUN_ATTR(closed_while_it_sends, PROCS)
+{
+    closed_while_it_sends(0);
+    closed_while_it_sends(SOCK_NONBLOCK);
 }
 
 static void cancels(pirn_ctx *ctx, int fd)

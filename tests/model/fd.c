@@ -8,6 +8,10 @@
  * The kernel is a count of bytes, edge-triggered as epoll is: `pending` is set when a byte comes to a
  * registered descriptor, and when one is registered that has bytes. The thread "poller" hands it on. The
  * readers are foreign threads, without what surrounds their calls.
+ *
+ * With io_uring (FDS_RING) the thread "ring" is that of uring.c: it hands operations to the kernel, which polls
+ * again and again, or once; tells what comes; and cancels. The kernel holds the file for as long as it has
+ * an operation: when a call or close returns, and nobody waits, it must not.
  */
 #include "foreign_lean.h"
 #include "foreign_only.h"
@@ -16,10 +20,12 @@
 #include "sync/select.h"
 
 #include "../../src/io/pd.c"
+#include "../../src/io/uring_poll.c"
 
 #define FD 1
 
 static struct pd pds[CHUNK];
+static struct ring_pair ring_ops[CHUNK];
 static struct {
     uint32_t key; /* of its lock */
     int bytes;
@@ -27,6 +33,9 @@ static struct {
     uint64_t tag;
 } kernel;
 static at_u32 pending;
+static bool ring_holds(void);
+/* One reader of what is not pirn's: io_uring has nothing of it when its call returns. */
+static bool alone;
 static int result[MODEL_THREADS];
 
 /* --- the kernel ---------------------------------------------------------------------------------------- */
@@ -68,7 +77,7 @@ int sys_close_number(int fd, int *err)
 {
     CHECK(fd == FD);
     model_lock(&kernel.key);
-    CHECK(!kernel.closed);
+    CHECK(!kernel.closed && !ring_holds());
     kernel.closed = true;
     model_unlock(&kernel.key);
     *err = 0;
@@ -92,6 +101,86 @@ bool fd_is_ready(int fd, enum fd_mode mode)
     bool ready = kernel.bytes || kernel.closed;
     model_unlock(&kernel.key);
     return ready;
+}
+
+/* --- io_uring -------------------------------------------------------------------------------------------- */
+
+bool netpoll_by_ring;
+
+/* As uring.c has it, in one step each. */
+static struct {
+    struct uring_op *fresh; /* at most one: only reading is waited for */
+    struct uring_op *sent;
+    bool ready, cancel;
+} ring;
+
+static bool ring_holds(void)
+{
+    return ring.fresh || ring.sent;
+}
+
+bool uring_up(void)
+{
+    return true;
+}
+
+bool uring_polls_on(void)
+{
+    return true;
+}
+
+uint32_t poll_ready_of(uint32_t events)
+{
+    return events;
+}
+
+bool uring_put(struct uring_op *op)
+{
+    model_lock(&kernel.key);
+    CHECK(!ring.fresh && !ring.sent);
+    ring.fresh = op;
+    model_unlock(&kernel.key);
+    tell();
+    return true;
+}
+
+bool uring_cancel(struct uring_op *op)
+{
+    model_lock(&kernel.key);
+    bool fresh = ring.fresh == op;
+    ring.fresh = fresh ? NULL : ring.fresh;
+    ring.cancel |= ring.sent == op;
+    model_unlock(&kernel.key);
+    tell();
+    return fresh;
+}
+
+/* One step of the ring's thread; false: there is nothing to do. */
+static bool ring_step(void)
+{
+    model_lock(&kernel.key);
+    struct uring_op *op = ring.sent;
+    if (!op && ring.fresh) { /* submitted: the kernel has the file, and looks at it */
+        op = ring.sent = ring.fresh;
+        ring.fresh = NULL;
+        ring.cancel = false;
+        ring.ready = kernel.bytes;
+        CHECK(!kernel.closed);
+    }
+    bool ready = op && ring.ready, cancel = op && ring.cancel && !ready, more = ready && op->n;
+    ring.ready = false;
+    if ((ready || cancel) && !more) {
+        ring.sent = NULL;
+    }
+    model_unlock(&kernel.key);
+    if (!ready && !cancel) {
+        return false;
+    }
+    struct waiter *w = op->event(op, cancel ? -ECANCELED : POLL_READ, more);
+    if (w) {
+        waiter_ready_list(w);
+    }
+    return true;
 }
 
 /* --- what is not looked at -------------------------------------------------------------------------------- */
@@ -132,6 +221,10 @@ static void setup(void)
     memset(result, 0, sizeof result);
     at_store(&pending, 0, RELAXED);
     at_store(&table[0], pds, RELAXED);
+    memset(&ring, 0, sizeof ring);
+    memset(ring_ops, 0, sizeof ring_ops);
+    at_store(&pairs[0], ring_ops, RELAXED);
+    netpoll_by_ring = alone = false;
     pds[FD].ours = true;
     pds[FD].kind = FD_SOCKET;
     pds[FD].streams = true;
@@ -155,7 +248,8 @@ static void come(int n)
 {
     model_lock(&kernel.key);
     kernel.bytes += n;
-    bool reg = kernel.registered;
+    bool reg = kernel.registered || ring.sent;
+    ring.ready |= ring.sent != NULL;
     model_unlock(&kernel.key);
     if (reg) {
         tell();
@@ -191,6 +285,18 @@ static void poller(void)
     }
 }
 
+static void ring_thread(void)
+{
+    for (;;) {
+        while (!at_load(&pending, ACQUIRE)) {
+            futex_wait(&pending, 0, INT64_MAX);
+        }
+        at_store(&pending, 0, RELAXED);
+        while (ring_step()) {
+        }
+    }
+}
+
 static void read_until(size_t n, int64_t deadline)
 {
     struct io io = IO_INIT(FD, FD_READ, take, NULL);
@@ -198,6 +304,11 @@ static void read_until(size_t n, int64_t deadline)
     io.total = n;
     io.hints = true;
     int r = (int)io_run(&io);
+    if (alone) {
+        model_lock(&kernel.key);
+        CHECK(!ring_holds());
+        model_unlock(&kernel.key);
+    }
     result[model_self()] = r < 0 || n == 1 ? r : result[model_self()] + r;
 }
 
@@ -234,8 +345,12 @@ static void bytes_come(void)
 
 static void closer(void)
 {
-    int err;
-    CHECK(pd_close(FD, &err) == -1 && err == 0);
+    int err, second = pd_close(FD, &err);
+    if (second == PD_LETS_GO) {
+        struct visit v = {.entered = true};
+        second = pd_wait_gone(&v, FD, &err);
+    }
+    CHECK(second == -1 && err == 0);
 }
 
 static void canceller(void)
@@ -263,7 +378,9 @@ static void nobody_is_left(void)
     struct pd *pd = &pds[FD];
     CHECK(pd->refs == 0 && !pd->q[FD_READ].first && !pd->q[FD_WRITE].first);
     CHECK(pd->ours || !pd->registered);
-    CHECK(!pd->closing);
+    CHECK(!pd->closing && !pd->leavers);
+    CHECK((pd->ring != 0) == (ring.fresh || ring.sent) && !(pd->ring & RING_STOPS_ANY));
+    CHECK((pd->ours && !kernel.closed) || !pd->ring);
 }
 
 static void one_read(void)
@@ -328,6 +445,59 @@ FDS(event_and_close_foreign, setup_foreign, read_or_closed, byte_comes, closer, 
 FDS(close_and_two_readers, setup_one_byte, two_read_or_closed, closer, reader, reader)
 FDS(event_and_cancel, setup, read_or_cancelled, byte_comes, canceller, reader)
 FDS(event_and_past_deadline, setup, read_or_timed_out, byte_comes, deadline_setter, reader)
+
+static void setup_ring(void)
+{
+    setup();
+    netpoll_by_ring = true;
+}
+
+static void setup_ring_foreign(void)
+{
+    setup_foreign();
+    netpoll_by_ring = true;
+}
+
+static void setup_ring_alone(void)
+{
+    setup_ring_foreign();
+    alone = true;
+}
+
+static void setup_ring_one_byte(void)
+{
+    setup_one_byte();
+    netpoll_by_ring = true;
+}
+
+#define FDS_RING(mname, setup_, finish_, ...)                                                      \
+    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {ring_thread, __VA_ARGS__},        \
+          .sleepers = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+FDS_RING(ring_event, setup_ring, one_read, byte_comes, reader)
+FDS_RING(ring_event_foreign, setup_ring_alone, one_read, byte_comes, reader)
+FDS_RING(ring_event_before, setup_ring_one_byte, one_read, byte_comes, reader_twice)
+FDS_RING(ring_short_reads, setup_ring, both_came, bytes_come, reader_of_two)
+FDS_RING(ring_two_readers, setup_ring, two_read, two_bytes_come, reader, reader)
+FDS_RING(ring_two_readers_foreign, setup_ring_foreign, two_read, two_bytes_come, reader, reader)
+FDS_RING(ring_event_and_close, setup_ring, read_or_closed, byte_comes, closer, reader)
+FDS_RING(ring_event_and_close_foreign, setup_ring_foreign, read_or_closed, byte_comes, closer,
+         reader)
+FDS_RING(ring_event_and_cancel, setup_ring, read_or_cancelled, byte_comes, canceller, reader)
+FDS_RING(ring_past_deadline_foreign, setup_ring_alone, read_or_timed_out, byte_comes,
+         deadline_setter, reader)
+
+/* One whose time is up leaves, and another comes before the ring has let go. */
+static void read_by_one_or_the_other(void)
+{
+    CHECK(result[2] == 1 || result[2] == -ETIMEDOUT);
+    CHECK(result[3] == 1 && count(1) + kernel.bytes == 2);
+    nobody_is_left();
+}
+
+MODEL(ring_leaver_and_reader, .setup = setup_ring_foreign, .finish = read_by_one_or_the_other,
+      .threads = {ring_thread, two_bytes_come, reader_timed, reader}, .sleepers = 1, .timeouts = 1,
+      .preemptions = 3, .quick = 2)
 
 MODEL(event_and_time, .setup = setup, .finish = read_or_timed_out,
       .threads = {poller, byte_comes, reader_timed}, .sleepers = 1, .timeouts = 1,

@@ -108,6 +108,7 @@ NEVER(netpoll_foreign)
 NEVER(netpoll_open_visiting)
 NEVER(pd_arm)
 NEVER(pd_disarm)
+NEVER(pd_settle)
 NEVER(signal_end_of)
 NEVER(timer_forget)
 
