@@ -258,9 +258,9 @@ static bool wake_once(struct p *pp)
     }
     struct m *mp = NULL;
     lock(&sched.lock);
-    bool can =
-        !sched.stopped
-        && (sched.midle || sched.no_threads_until == 0 || now_ns() >= sched.no_threads_until);
+    bool can = !sched.stopped
+               && (sched.midle || sched.globq.bound.n || sched.no_threads_until == 0
+                   || now_ns() >= sched.no_threads_until);
     struct p *idle = can ? pidle_get_locked() : NULL;
     if (idle) {
         mp = give_locked(idle);

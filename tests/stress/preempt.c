@@ -26,6 +26,29 @@ TEST_ATTR(preempt_one_arena, .slow = true, .procs = "1,2,16", .timeout = 90)
     corrupt_nothing(0);
 }
 
+/* The number of Ps changes meanwhile, and threads come and go: who makes them needs the lock too, and the P
+ * of who has it may be one too many. */
+static void *change_procs(void *arg)
+{
+    struct rand r;
+    rand_seed(&r, (uint64_t)now_ns());
+    while (!at_load(&over, RELAXED)) {
+        pirn_procs(1 + (int)rand_below(&r, 8));
+        sleep_ns((1 + rand_below(&r, 6)) * PIRN_MS);
+    }
+    return arg;
+}
+
+TEST_ATTR(preempt_procs_change, .procs = "2", .env = "PIRN_DEBUG=idle=5", .timeout = 90)
+{
+    pthread_t t;
+    skip_if_never();
+    mallopt(M_ARENA_MAX, 1);
+    CHECK_EQ(pthread_create(&t, NULL, change_procs, NULL), 0);
+    corrupt_nothing(0);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+}
+
 TEST_ATTR(preempt_one_cpu, .timeout = 120)
 {
     cpu_set_t set;
