@@ -114,9 +114,8 @@ void preempt_here(struct m *mp)
     unlock(&sched.lock);
     if (heir) {
         m_post(heir);
-    } else {
-        wake_for(NULL);
     }
+    wake_for(NULL); /* another P may be idle, and the heir looks for no more if it has a goroutine */
     if (other) {
         p_bind(mp, other);
     } else {
