@@ -10,6 +10,7 @@
  * Lock: life_lock (RANK_LIFE) around start and stop, the wait for the end of the Ms included.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -324,6 +325,20 @@ static void main_goroutine(void *arg)
     call->result = call->fn(call->arg);
 }
 
+/*
+ * Standard descriptors that are closed are opened, as in Go: else the next that the program or the runtime opens
+ * is taken for one of them, and what is printed goes there. A guest (pirn_start) leaves that to the program.
+ */
+static int open_standard_fds(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0) {
+            return -errno;
+        }
+    }
+    return 0;
+}
+
 EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *), void *arg)
 {
     pirn_config known = {0};
@@ -339,7 +354,8 @@ EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(v
         return -EBUSY;
     }
     known.flags |= PIRN_F_DEADLOCK | PIRN_F_SIGQUIT | PIRN_F_FAULTS;
-    err = take_start(&known, &first);
+    err = open_standard_fds();
+    err = err ? err : take_start(&known, &first);
     if (err) {
         return err;
     }

@@ -142,9 +142,10 @@ void p_resize_put_off_locked(void)
 /* A P that found no M. */
 void p_put_back_locked(struct p *pp)
 {
-    if (at_load(&pp->retire, RELAXED) & P_RETIRE_WORLD) {
+    uint32_t retire = at_load(&pp->retire, RELAXED);
+    if (retire & P_RETIRE_WORLD) { /* no thread for it, while the world stops */
         p_stopped_locked(pp);
-    } else if (at_load(&pp->retire, RELAXED)) {
+    } else if (retire) {
         retire_locked(pp);
     } else {
         drain_locked(pp); /* not empty with PIRN_DEBUG=move only */

@@ -94,12 +94,17 @@ void preempt_here(struct m *mp)
         return;
     }
     struct m *heir = NULL;
+    struct p *other = NULL;
     if (!sched.midle) {
         factory_want_spare_locked(); /* for the others: the heir may have a goroutine of its own */
     }
     if (at_load(&pp->retire, RELAXED)) {
         p_give_up_locked(mp);
-        m_queue_bound_locked(mp);
+        /* If there is one, also one that waits for a thread: nobody else may get to this goroutine before
+         * that is made, and who makes it may wait for malloc's lock, which this goroutine may hold. */
+        if (!(other = p_take_locked(NULL))) {
+            m_queue_bound_locked(mp);
+        }
     } else if ((heir = m_give_way_locked(mp))) {
         at_count(&pp->counts.preempted, 1);
     } else {
@@ -109,10 +114,13 @@ void preempt_here(struct m *mp)
     unlock(&sched.lock);
     if (heir) {
         m_post(heir);
-    } else {
-        wake_for(NULL);
     }
-    m_wait_for_p(mp);
+    wake_for(NULL); /* another P may be idle, and the heir looks for no more if it has a goroutine */
+    if (other) {
+        p_bind(mp, other);
+    } else {
+        m_wait_for_p(mp);
+    }
 }
 
 /* --- the handler ----------------------------------------------------------------------------------- */

@@ -265,7 +265,7 @@ struct p {
         int64_t since;
     } seen_blocked;
     struct starved_look { /* sysmon.c: work waited here */
-        uint32_t head;
+        uint64_t first;
         int64_t since;
     } seen_starved;
 

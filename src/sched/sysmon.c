@@ -6,8 +6,9 @@
  * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
  *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
  * - A thread that blocks while others have work for its P loses it (retake.c).
- * - Work that has waited beside an idle P since the last look but one, while nobody but sysmon has woken
- *   anybody: a wake-up was lost. That is a throw in builds with checks, else it is counted, and mended.
+ * - Work that has waited, on a P or in the global queue, beside an idle P since the last look but one, while
+ *   nobody but sysmon has woken anybody: a wake-up was lost. That is a throw in builds with checks, else it
+ *   is counted, and mended.
  * - Threads that have slept for long end, but for one for each P.
  * - A timer that is overdue: the Ps that run are told to look, and an idle one is woken.
  * - Free stacks give their pages back (stackmem.c).
@@ -18,7 +19,8 @@
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
  * while one has work that waits, and again at once when a thread seems to block, or has said that it
- * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are idle and there is nothing to trim, and threads could be made, it sleeps until it is kicked, so an idle program
+ * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are
+ * idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
  * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
  * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
  * a kick sees what was done before it, such as a P that runs.
@@ -46,6 +48,7 @@ static struct {
     uint32_t ntaken; /* sched.ntaken after the last look */
     bool busy;       /* some work waits */
     bool lacks;      /* threads can't be made */
+    struct starved_look seen_starved;
     struct cpu_limit cpus;
     int64_t cpus_at, handlers_at, trim_at, deadlock_at, deadlock_wait;
 } sysmon;
@@ -91,30 +94,49 @@ static void nap(int64_t until)
     at_store(&sysmon.nap, 0, RELAXED);
 }
 
-/* Work beside an idle P, while nobody looks for any and threads can be had: it was there at the last look,
- * which woke somebody. If others were woken since then it goes on, each waking the next: how fast is a
- * matter of the machine's load. */
-static void look_for_starved(struct p *pp, int64_t now)
+/* A P is idle, nobody looks for work, and threads can be had. If somebody but sysmon was woken since the last
+ * look it goes on, each waking the next: how fast is a matter of the machine's load. */
+static bool would_starve_locked(int64_t now)
 {
-    uint32_t head = at_load(&pp->runq.head, RELAXED);
-    struct starved_look *was = &pp->seen_starved;
-    lock(&sched.lock);
-    bool goes_on = sched.ntaken != sysmon.ntaken;
-    bool waits = runq_len(&pp->runq) > 0 && at_load(&sched.npidle, RELAXED)
-                 && !at_load(&sched.nspinning, RELAXED) && sched.nwant_m == 0 && !sched.stopped
-                 && sched.no_threads_until == 0 && at_load(&sched.life, RELAXED) == LIFE_RUNNING;
-    unlock(&sched.lock);
-    if (!waits || goes_on || was->head != head || was->since == 0) {
-        was->head = head;
+    return at_load(&sched.npidle, RELAXED) && !at_load(&sched.nspinning, RELAXED)
+           && sched.nwant_m == 0 && !sched.stopped && now >= sched.no_threads_until
+           && at_load(&sched.life, RELAXED) == LIFE_RUNNING && sched.ntaken == sysmon.ntaken;
+}
+
+/* first: what waits, of P id or, -1, of all. It was there at the last look, which woke somebody. */
+static void look_for_starved(struct starved_look *was, bool waits, uint64_t first, int id,
+                             int64_t now)
+{
+    if (!waits || was->first != first || was->since == 0) {
+        was->first = first;
         was->since = waits ? now : 0;
     } else if (now - was->since > STARVED_AFTER) {
         at_count(&sched.starved, 1);
 #if PIRN_DEBUG_CHECKS
-        throw("sysmon: work has waited on P %d for %ld ms while another P is idle", pp->id,
+        throw("sysmon: work has waited on P %d for %ld ms while another P is idle", id,
               (long)((now - was->since) / 1000000));
 #endif
         was->since = now;
     }
+    (void)id;
+}
+
+static void look_for_starved_on(struct p *pp, int64_t now)
+{
+    uint32_t head = at_load(&pp->runq.head, RELAXED);
+    lock(&sched.lock);
+    bool waits = runq_len(&pp->runq) > 0 && would_starve_locked(now);
+    unlock(&sched.lock);
+    look_for_starved(&pp->seen_starved, waits, head, pp->id, now);
+}
+
+static void look_for_starved_of_all(int64_t now)
+{
+    lock(&sched.lock);
+    struct g *first = sched.globq.list.head ? sched.globq.list.head : sched.globq.bound.head;
+    bool waits = first && would_starve_locked(now);
+    unlock(&sched.lock);
+    look_for_starved(&sysmon.seen_starved, waits, (uintptr_t)first, -1, now);
 }
 
 /* Those that have slept longest are at the end of the list. Who keeps the time, or sleeps in the poller,
@@ -200,9 +222,10 @@ static void look_at_all(int64_t now)
         if (at_load(&pp->status, RELAXED) == P_RUNNING) {
             stuck |= look_at(pp, now);
             sysmon.soon |= retake_look(pp, now);
-            look_for_starved(pp, now);
+            look_for_starved_on(pp, now);
         }
     }
+    look_for_starved_of_all(now);
     sysmon.busy = stuck;
     bool unpolled = netpoll_unattended();
     if (unpolled) {
@@ -319,6 +342,7 @@ int sysmon_start(void)
     int64_t now = tell_time();
     sysmon.cpus_at = sysmon.handlers_at = now + CPUS_EVERY;
     sysmon.trim_at = 0;
+    sysmon.seen_starved = (struct starved_look){0};
     retake_start();
     sysmon.deadlock_at = INT64_MAX;
     sysmon.deadlock_wait = DEADLOCK_FIRST;

@@ -9,6 +9,7 @@
 
 static at_u32 fail_from; /* this call and all later ones fail; 0: none */
 static at_u32 made;
+static pthread_mutex_t needed = PTHREAD_MUTEX_INITIALIZER; /* to make one, as malloc's lock is */
 
 int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
@@ -18,7 +19,10 @@ int pthread_create(pthread_t *t, const pthread_attr_t *attr, void *(*fn)(void *)
         return EAGAIN;
     }
     *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
-    return real(t, attr, fn, arg);
+    pthread_mutex_lock(&needed);
+    int err = real(t, attr, fn, arg);
+    pthread_mutex_unlock(&needed);
+    return err;
 }
 
 static void fail_threads_from(uint32_t n)
@@ -316,4 +320,124 @@ static void stop_without_threads(void)
 TEST_ATTR(stop_the_world, .timeout = 60)
 {
     CHECK_EQ(count_in_stderr(stop_without_threads, "pirn: cannot make a thread"), 1);
+}
+
+/* The world is stopped and started, and all that is ready then has a thread already; nobody else comes by. */
+static void block_plainly_often(at_u32 *enough)
+{
+    while (!at_load(enough, RELAXED)) {
+        sleep_ns(600 * PIRN_US); /* its P is taken: the others are ready */
+        pirn_yield();
+    }
+}
+
+static void stop_and_start_without_threads(void)
+{
+    pirn_wg wg = {0};
+    at_u32 enough = {0};
+    pirn_metrics_v1 m;
+    fail_threads_from(4);
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 2}), 0);
+    for (int i = 0; i < 3; i++) {
+        pirn_wg_go(&wg, block_plainly_often, &enough);
+    }
+    for (int64_t until = now_ns() + 400 * PIRN_MS; now_ns() < until;) {
+        CHECK(world_stop(now_ns() + 20 * PIRN_SEC));
+        world_start();
+        sleep_ns(PIRN_MS);
+    }
+    CHECK_EQ(pirn_metrics(&m), 0);
+    CHECK_GT(m.retaken, 0);
+    at_store(&enough, 1, RELAXED);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(pirn_procs(0), 2);
+    recount(0);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+TEST_ATTR(stops, .timeout = 60)
+{
+    CHECK_EQ(count_in_stderr(stop_and_start_without_threads, "pirn: cannot make a thread"), 1);
+}
+
+/* --- who makes threads waits for a goroutine --------------------------------------------------------- */
+
+static int fds[2];
+static at_u32 holding, told, effective;
+
+static void holds_what_is_needed(void)
+{
+    CHECK_EQ(pthread_mutex_lock(&needed), 0);
+    at_store(&holding, 1, RELAXED);
+    while (!at_load(&told, RELAXED)) {
+    }
+    CHECK_EQ(pthread_mutex_unlock(&needed), 0);
+}
+
+static void reads(void)
+{
+    char byte;
+    CHECK_EQ(read(fds[0], &byte, 1), 1);
+}
+
+/* A P waits for a thread. True: that of the holder has the higher number, so it is one too many first. */
+static bool holder_will_retire(void)
+{
+    bool waits, retires;
+    int64_t until = now_ns() + 20 * PIRN_SEC;
+    do {
+        CHECK_LT(now_ns(), until);
+        sleep_ns(PIRN_MS);
+        lock(&sched.lock);
+        waits = sched.want_m;
+        retires = waits && sched.want_m->id == 0;
+        unlock(&sched.lock);
+    } while (!waits);
+    return retires;
+}
+
+/* Its P is one too many, and the other waits for a thread, which waits for the holder: that one gets the P. */
+static void *takes_its_p(void *arg)
+{
+    bool retires = holder_will_retire();
+    pirn_procs(1);
+    struct p *its = at_load(&sched.allp[1], RELAXED);
+    for (int64_t until = now_ns() + 20 * PIRN_SEC;
+         retires && at_load(&its->status, RELAXED) != P_RETIRED; sleep_ns(PIRN_MS)) {
+        CHECK_LT(now_ns(), until);
+    }
+    at_add(&effective, retires, RELAXED);
+    at_store(&told, 1, RELAXED);
+    return arg;
+}
+
+TEST_ATTR(made_by_one_that_waits, .timeout = 90)
+{
+    if (TEST_TSAN) {
+        SKIP("ThreadSanitizer puts signals off until a call that it knows: no preemption");
+    }
+    CHECK_EQ(pipe(fds), 0);
+    for (int round = 0; round < 100 && at_load(&effective, RELAXED) < 3; round++) {
+        pirn_wg wg = {0};
+        pthread_t t;
+        at_store(&holding, 0, RELAXED);
+        at_store(&told, 0, RELAXED);
+        CHECK_EQ(pirn_start(&(pirn_config){.procs = 2}), 0);
+        pirn_wg_go(&wg, holds_what_is_needed);
+        while (!at_load(&holding, RELAXED)) {
+            sleep_ns(PIRN_MS);
+        }
+        for (int i = 0; i < 6; i++) {
+            pirn_wg_go(&wg, reads); /* each keeps the thread that it gets */
+        }
+        int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+        *(void **)&real = dlsym(RTLD_NEXT, "pthread_create");
+        CHECK_EQ(real(&t, NULL, takes_its_p, NULL), 0);
+        CHECK_EQ(pthread_join(t, NULL), 0);
+        CHECK_EQ(write(fds[1], "123456", 6), 6);
+        pirn_wg_wait(&wg);
+        recount(0);
+        CHECK_EQ(pirn_stop(), 0);
+    }
+    CHECK_GE(at_load(&effective, RELAXED), 1);
 }

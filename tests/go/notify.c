@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals that are sent to channels. */
+/*
+ * Signals that are sent to channels (conformance 144, 145, 147). Left out: TestSignalTrace, since there is no
+ * tracer.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -756,6 +760,72 @@ TEST(a_fault_is_fatal)
     CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
     status = test_in_child(run_handled_fault, NULL);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+}
+
+/* Ignored it is nothing, whoever sends it. */
+static int ignores_trap(void *arg)
+{
+    CHECK_EQ(pirn_signal_ignore(SIGTRAP), 0);
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(kill(getpid(), SIGTRAP), 0);
+        CHECK_EQ(raise(SIGTRAP), 0);
+        pirn_yield();
+    }
+    return arg != NULL;
+}
+
+static void run_ignores_trap(void *arg)
+{
+    CHECK_EQ(pirn_run(ignores_trap, arg), 0);
+}
+
+TEST(sigtrap_is_ignored)
+{
+    CHECK_EQ(test_in_child(run_ignores_trap, NULL), 0);
+    CHECK_STR(test_said, "");
+}
+
+/* The first process of a namespace, of which the kernel takes care: it gets what it wants, and its end shows. */
+static int runs_as_the_first(void *arg)
+{
+    ints c = notified(SIGTERM);
+    CHECK_EQ(getpid(), 1);
+    send_self(SIGTERM);
+    CHECK_EQ(next_of(c), SIGTERM);
+    stop_and_release(c);
+    if (!arg)
+        faults(NULL);
+    send_self(SIGQUIT);
+    pirn_sleep(LONG);
+    return 0;
+}
+
+static void run_as_the_first(void *arg)
+{
+    int status;
+    if (unshare(CLONE_NEWPID))
+        _exit(77);
+    pid_t pid = fork();
+    CHECK_GE(pid, 0);
+    if (pid == 0)
+        _exit(pirn_run(runs_as_the_first, arg));
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(arg ? WIFEXITED(status) && WEXITSTATUS(status) == 2
+              : WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+}
+
+TEST(pid_1)
+{
+    skip_if_late();
+    int quits = 1, status = test_in_child(run_as_the_first, &quits);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        SKIP("no namespace of processes can be made here");
+    CHECK(strstr(test_said, "SIGQUIT: quit") == test_said);
+    CHECK_EQ(status, 0);
+    status = test_in_child(run_as_the_first, NULL);
+    fputs(test_said, stderr);
+    CHECK_EQ(status, 0);
+    CHECK(strstr(test_said, "fatal error: SIGSEGV at address ") == test_said);
 }
 
 /* --- life -------------------------------------------------------------------------------------------- */

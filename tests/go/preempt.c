@@ -195,6 +195,21 @@ TEST_RUN_ATTR(loops_in_qsort, PROCS, .timeout = 60)
     are_stopped(in_qsort);
 }
 
+/* Most of its stack is one frame (56). */
+static void in_a_large_frame(void)
+{
+    volatile unsigned char bytes[160 << 10];
+    for (size_t i = 0; !atomic_load_explicit(&stop_loops, memory_order_relaxed); i++) {
+        bytes[i * 4093 % sizeof bytes] = (unsigned char)i;
+        CHECK_EQ(bytes[i * 4093 % sizeof bytes], (unsigned char)i);
+    }
+}
+
+TEST_RUN_ATTR(loops_in_large_frames, PROCS, .timeout = 60)
+{
+    are_stopped(in_a_large_frame);
+}
+
 /* All at once. */
 TEST_RUN_ATTR(loops_in_libraries, PROCS, .timeout = 60)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Contexts that signals cancel. */
+/* Contexts that signals cancel (conformance 146). */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>

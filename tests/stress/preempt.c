@@ -2,7 +2,7 @@
 /*
  * Preemption at the shortest slices under libc_work.h, alone and with what makes it harder: one arena for
  * all, more Ps than CPUs, signals from elsewhere, pauses of the whole process; and more goroutines that
- * compute than there can be threads (HAZARDS 4 to 6, 10, 14, 19, 35; R11).
+ * compute than there can be threads (HAZARDS 4 to 6, 10, 14, 19, 33, 35; R11).
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -97,6 +97,29 @@ TEST_ATTR(preempt_storm_1khz, .procs = "1,2,4,16", .timeout = 90)
 TEST_ATTR(preempt_storm_10khz, .procs = "1,2,16", .timeout = 90)
 {
     in_a_storm(10);
+}
+
+/* The number of Ps changes meanwhile, and threads come and go: who makes them needs the lock too, and the P
+ * of who has it may be one too many. */
+static void *change_procs(void *arg)
+{
+    struct rand r;
+    rand_seed(&r, (uint64_t)now_ns());
+    while (!at_load(&over, RELAXED)) {
+        pirn_procs(1 + (int)rand_below(&r, 8));
+        sleep_ns((1 + rand_below(&r, 6)) * PIRN_MS);
+    }
+    return arg;
+}
+
+TEST_ATTR(preempt_procs_change, .procs = "2", .env = "PIRN_DEBUG=idle=5", .timeout = 90)
+{
+    pthread_t t;
+    skip_if_never();
+    mallopt(M_ARENA_MAX, 1);
+    CHECK_EQ(pthread_create(&t, NULL, change_procs, NULL), 0);
+    in_a_storm(1);
+    CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
 /* --- pauses of the whole process -------------------------------------------------------------- */

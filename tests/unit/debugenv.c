@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* PIRN_PROCS and PIRN_DEBUG: what they set, and that a word which means nothing is said and ignored. */
+/*
+ * PIRN_PROCS and PIRN_DEBUG: what they set, that a word which means nothing is said and ignored, and that a
+ * program with more rights than who starts it does not read them (conformance 152).
+ */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "harness.h"
@@ -183,4 +189,66 @@ TEST(too_long)
         .debug = text,
         .says = "pirn: PIRN_DEBUG: too long: what is behind 255 characters is ignored\n"};
     check_readings(&r, 1);
+}
+
+/* --- more rights than who starts it ------------------------------------------------------------- */
+
+#define AGAIN "PIRN_TEST_AGAIN"
+
+static int counts_procs(void *arg)
+{
+    (void)arg;
+    return pirn_procs(0) == 7 ? 3 : 4;
+}
+
+/* A copy of this program that belongs to somebody else, and runs as that one. */
+static void copy_of_program(char *path)
+{
+    char part[65536];
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkostemp(path, O_CLOEXEC);
+    CHECK(from >= 0 && to >= 0);
+    for (ssize_t n; (n = read(from, part, sizeof part)) != 0;) {
+        CHECK_GT(n, 0);
+        CHECK_EQ(write(to, part, (size_t)n), n);
+    }
+    CHECK_EQ(fchmod(to, 0755), 0);
+    CHECK_EQ(close(from), 0);
+    CHECK_EQ(close(to), 0);
+}
+
+static int run_again(const char *path)
+{
+    int status;
+    pid_t pid = fork();
+    CHECK_GE(pid, 0);
+    if (pid == 0) {
+        setenv(AGAIN, "1", 1);
+        setenv("PIRN_PROCS", "7", 1);
+        execl(path, path, "environment_of_others", (char *)NULL);
+        _exit(99);
+    }
+    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    CHECK(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* What stands in the environment is for who may do that anyway. */
+TEST(environment_of_others)
+{
+    char path[] = "/tmp/pirn-process-XXXXXX";
+    if (getenv(AGAIN))
+        _exit(pirn_run(counts_procs, NULL));
+    if (TEST_ASAN || TEST_TSAN)
+        SKIP("sanitizers read their options there");
+    if (geteuid() != 0)
+        SKIP("only root can give a program to somebody else");
+    copy_of_program(path);
+    int plain = run_again(path);
+    int err = chown(path, 65534, 65534) || chmod(path, 04755);
+    int secure = err ? -1 : run_again(path);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(plain, 3);
+    if (secure == 3)
+        SKIP("programs do not get the rights of their owners here");
+    CHECK_EQ(secure, 4);
 }

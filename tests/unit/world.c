@@ -550,6 +550,25 @@ TEST_RUN_ATTR(quickly, PROCS, .timeout = 60)
     check_started();
 }
 
+/* --- a P without a thread ------------------------------------------------------------------------------ */
+
+/* The thread that it waited for could not be made, just when it was to stop. */
+TEST_ATTR(given_up_meanwhile, .procs = "2")
+{
+    CHECK_EQ(pirn_start(NULL), 0);
+    lock(&sched.lock);
+    struct p *pp = pidle_get_locked();
+    sched.stopped = true;
+    at_store(&pp->retire, P_RETIRE_WORLD, RELAXED);
+    p_put_back_locked(pp);
+    CHECK_EQ(at_load(&pp->status, RELAXED), P_STOPPED);
+    CHECK_EQ(at_load(&pp->retire, RELAXED), 0);
+    unlock(&sched.lock);
+    world_start();
+    check_started();
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* --- in time, or not ---------------------------------------------------------------------------------- */
 
 static pirn_ns best, worst;
