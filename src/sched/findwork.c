@@ -150,7 +150,11 @@ static struct g *look_at_network(struct m *mp)
 struct g *find_work(struct m *mp)
 {
     for (;;) {
-        if (unlikely(m_told_to_stop(mp) || mp->retires)) {
+        if (unlikely(m_told_to_stop(mp))) {
+            return NULL;
+        }
+        if (unlikely(mp->retires)) {
+            wake_all(); /* it may have been about to look again, or to keep the time: [W2] [T2] */
             return NULL;
         }
         struct g *gp = NULL;

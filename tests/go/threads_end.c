@@ -176,3 +176,22 @@ TEST_RUN_ATTR(stay_for_a_while, PROCS)
     CHECK_EQ(pirn_sleep(300 * PIRN_MS), 0);
     CHECK_GE(metrics().threads, MANY);
 }
+
+/* One ends that was just about to sleep until a timer is due: another does that in its place. The time after
+ * which threads end is so short that each look of sysmon finds some. */
+static void *blocks_shortly(void *arg)
+{
+    plain_sleep(PIRN_MS);
+    return arg;
+}
+
+TEST_RUN_ATTR(timers_while_they_end, PROCS, .env = "PIRN_DEBUG=idle=1", .timeout = 60)
+{
+    CHECK_EQ(pipe(never), 0);
+    pirn_go(reads);
+    for (int i = 0; i < 100; i++) {
+        pirn_blocking(blocks_shortly, NULL); /* meanwhile another thread sleeps in the poller */
+        CHECK_EQ(pirn_sleep(i % 7 * PIRN_MS), 0);
+    }
+    CHECK_EQ(write(never[1], "x", 1), 1);
+}

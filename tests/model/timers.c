@@ -278,6 +278,44 @@ static void m0_takes_p(void)
 MODEL(time_comes_while_all_run, .setup = setup_all_run, .finish = fired, .sleepers = 3,
       .threads = {m0_takes_p, m1_asleep}, .timeouts = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
+/* --- a thread ends that is about to keep the time: another does ------------------------------------------- */
+
+static void m0_runs_one_or_ends(void)
+{
+    struct m *mp = &ms[0];
+    set_current_m(mp);
+    struct g *gp = find_work(mp);
+    if (gp) {
+        run_g(mp, gp);
+    }
+}
+
+/* As sysmon does. */
+static void m0_is_ended(void)
+{
+    lock(&sched.lock);
+    bool can = ms[0].idle && ms[0].keeps == PIRN_NEVER;
+    if (can) {
+        midle_take_locked(&ms[0]);
+        ms[0].retires = true;
+    }
+    unlock(&sched.lock);
+    if (can) {
+        m_post(&ms[0]);
+    }
+}
+
+static void setup_one_ends(void)
+{
+    machine_setup_one_p();
+    new_timer(1);
+    set_in_setup(0, SOON_ENOUGH, 0);
+}
+
+MODEL(one_ends_that_would_keep, .setup = setup_one_ends, .finish = fired, .sleepers = 7,
+      .threads = {m0_runs_one_or_ends, m1_asleep, m0_is_ended}, .preemptions = MODEL_UNBOUNDED,
+      .quick = 2)
+
 /* --- whoever must wake wakes: these end there, and nothing fires ------------------------------------------- */
 
 static void m_wakes(int i)
