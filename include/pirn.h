@@ -90,7 +90,8 @@ typedef struct pirn_config {
  * that runs is stopped at its next call into pirn; threads of the program's own
  * that still wait are not woken. -errno if the runtime can't start, -EBUSY from a
  * goroutine. While a runtime runs already (pirn_start), a thread of the program's
- * own may call it: fn runs as one more goroutine.
+ * own may call it: fn runs as one more goroutine. Of the descriptors 0 to 2, those
+ * that are closed are opened to /dev/null.
  */
 PIRN_API_ int pirn_run(int (*fn)(void *), void *arg);
 PIRN_API_ int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *),

@@ -140,6 +140,7 @@ class Check:
             self.tests('native', (*ALL, 'race'))
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
             self.step('tests/levels', ['tests/levels', ROOT / 'build/native'])
+            self.step('tests/watched/run', ['tests/watched/run', ROOT / 'build/native'])
             if shutil.which('gdb'):
                 self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
             else:

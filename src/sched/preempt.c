@@ -111,11 +111,14 @@ void preempt_here(struct m *mp)
         unlock(&sched.lock);
         return;
     }
+    bool looks = heir && !heir->nextp_g; /* for more than it has */
     unlock(&sched.lock);
     if (heir) {
         m_post(heir);
     }
-    wake_for(NULL); /* another P may be idle, and the heir looks for no more if it has a goroutine */
+    if (!looks) {
+        wake_for(NULL);
+    }
     if (other) {
         p_bind(mp, other);
     } else {

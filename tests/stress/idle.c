@@ -2,7 +2,8 @@
 /*
  * An idle program uses no CPU: less than 1 ms in 2 s with 10,000 goroutines parked, once the
  * stacks that were too many have been given back, for which there are 30 s. A sanitizer's own
- * thread, which wakes ten times a second, is left out: those that exist before the runtime starts.
+ * thread, which wakes ten times a second, is left out: those that exist before the runtime starts. In a
+ * program that computes the runtime's own watchman uses little.
  */
 #include <dirent.h>
 
@@ -178,4 +179,67 @@ TEST_ATTR(idle_with_a_thread, .timeout = 100, .alone = true)
 {
     note_tool_thread();
     CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 4}, wait_for_measure, NULL), 7);
+}
+
+/* --- busy ----------------------------------------------------------------------------------------- */
+
+/* Of the thread with this name. */
+static clockid_t cpu_clock_of(const char *name)
+{
+    pid_t found = 0;
+    DIR *dir = opendir("/proc/self/task");
+    CHECK(dir != NULL);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[300], comm[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
+        FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
+        if (f && fgets(comm, sizeof comm, f) && !strcmp(comm, name)) {
+            found = atoi(e->d_name);
+        }
+        if (f) {
+            fclose(f);
+        }
+    }
+    closedir(dir);
+    CHECK_GT(found, 0);
+    return (clockid_t)(~(unsigned)found << 3 | 6);
+}
+
+static at_u32 enough;
+
+static void compute(void)
+{
+    while (!at_load(&enough, RELAXED)) {
+    }
+}
+
+/* Sysmon itself: less than 0.5 % of a CPU, also while more compute than there are Ps. Load beside the test may make
+ * a look more expensive: the best of some seconds counts. */
+static int looks_cost_little(void *arg)
+{
+    pirn_wg wg = {0};
+    clockid_t clock = cpu_clock_of("pirn-sysmon\n");
+    int64_t from = now_ns(), used, best = INT64_MAX;
+    for (int i = 0; i < 3 * pirn_procs(0); i++) {
+        pirn_wg_go(&wg, compute);
+    }
+    do {
+        int64_t wall = now_ns(), before = cpu_ns(clock);
+        pirn_sleep(PIRN_SEC / 2);
+        used = (cpu_ns(clock) - before) * PIRN_SEC / (now_ns() - wall);
+        best = used < best ? used : best;
+    } while (best >= PIRN_SEC / 200 && now_ns() < from + 10 * PIRN_SEC);
+    at_store(&enough, 1, RELAXED);
+    pirn_wg_wait(&wg);
+    printf("sysmon: %.2f %% of a CPU\n", (double)best / 1e7);
+    CHECK_LT(best, PIRN_SEC / 200);
+    return arg != NULL;
+}
+
+TEST_ATTR(busy, .timeout = 60, .alone = true)
+{
+    if (TEST_TSAN || TEST_ASAN) {
+        SKIP("a sanitizer makes each look more expensive; and without preemption nobody would measure");
+    }
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_cost_little, NULL), 0);
 }
