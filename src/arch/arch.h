@@ -67,6 +67,18 @@ static inline char *arch_thread_pointer(void)
     return tp;
 }
 
+/* The word of thread-local storage at this offset from there. */
+static inline void *arch_thread_word(ptrdiff_t offset)
+{
+#if defined(__x86_64__)
+    void *word;
+    __asm__ volatile("movq %%fs:(%1), %0" : "=r"(word) : "r"(offset) : "memory");
+    return word;
+#else
+    return *(void **)(void *)(arch_thread_pointer() + offset);
+#endif
+}
+
 /*
  * The system call clone, for a child that calls fn(arg) on a stack of its own and never returns from it. Not by
  * libc, where a tool would take it for a fork. The pid, or a negative error.

@@ -19,6 +19,8 @@
  * looks for more at [W3], or sleeps, and then looks again at [W2]. At most one M spins, for at
  * most 10 us, since a spinner takes a CPU from those who work when CPUs are few.
  *
+ * On the only P there is nobody to wake, so it has no fence (p_is_alone).
+ *
  * Both lists change together under sched.lock: an M on the idle list is taken by a waker, who
  * gives it a P and posts its note, or takes itself off when it finds work at [W2]. So the number
  * of threads does not grow by races between the two.

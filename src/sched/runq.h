@@ -18,7 +18,7 @@
  *      slots are over before the owner overwrites them.
  * [Q4] every CAS of head RELEASE -> thief loads head ACQUIRE: it then sees a tail at least as new,
  *      so tail - head is never negative.
- * [Q3] owner's xchg of next RELEASE -> the thief that takes it, ACQUIRE.
+ * [Q3] owner's store or xchg of next RELEASE -> the thief that takes it, ACQUIRE.
  * A thief that read stale slots finds out because its CAS of head fails: head never returns
  * to an earlier value within 2^32 operations.
  *
@@ -75,6 +75,10 @@ static inline bool runq_put_owner(struct runq *q, struct g *gp)
 /* In front of all; returns who was there, whom this owner put. */
 static inline struct g *runq_put_next_owner(struct runq *q, struct g *gp)
 {
+    if (!at_load(&q->next, RELAXED)) {   /* and stays so: invariant 4 */
+        at_store(&q->next, gp, RELEASE); /* [Q3] */
+        return NULL;
+    }
     return at_xchg(&q->next, gp, RELEASE); /* [Q3] */
 }
 

@@ -434,8 +434,7 @@ static inline struct m *getm(void)
     if (unlikely(!offset)) {
         return NULL;
     }
-    struct m *mp = *(struct m **)(void *)(arch_thread_pointer() + offset);
-    return mp;
+    return arch_thread_word(offset);
 }
 
 _Noreturn void m_leave_for_good(struct m *mp);
@@ -482,15 +481,21 @@ static inline struct m *enter(void)
 /* By one that owes others something: it is not stopped, but if it has no P any more. */
 struct m *enter_anyway(void);
 
+/* By the M on which the goroutine is now. */
+static inline void leave_from(struct m *mp)
+{
+    if (unlikely(at_load(&mp->attention, RELAXED))) {
+        leave_slow(mp);
+    } else {
+        at_store(&mp->where, M_USER, RELEASE); /* [E2] */
+    }
+}
+
 static inline void leave(void)
 {
     struct m *mp = getm();
     if (likely(mp)) {
-        if (unlikely(at_load(&mp->attention, RELAXED))) {
-            leave_slow(mp);
-        } else {
-            at_store(&mp->where, M_USER, RELEASE); /* [E2] */
-        }
+        leave_from(mp);
     }
 }
 
@@ -681,8 +686,22 @@ static inline void wake_if_idle(struct p *pp, bool only_runnext)
         wake_slow(pp, only_runnext);
     }
 }
+
+/*
+ * The only P there is: nobody to wake, and no fence needed. One that others have just been added to may be
+ * taken for it: they look at all queues when they begin, and after that sysmon does, if need be. One
+ * that retires is not alone: the one that stays may be idle.
+ */
+static inline bool p_is_alone(const struct p *pp)
+{
+    return at_load(&sched.nprocs, RELAXED) == 1 && !at_load(&pp->retire, RELAXED);
+}
+
 static inline void wake_for(struct p *pp)
 {
+    if (pp && p_is_alone(pp)) {
+        return;
+    }
     at_fence(SEQ_CST); /* [W1] */
     wake_if_idle(pp, false);
 }

@@ -18,12 +18,27 @@ static NOINLINE void ring_overflow(struct p *pp, struct g *gp)
     unlock(&sched.lock);
 }
 
+/* PIRN_DEBUG=move. */
+static NOINLINE void submit_global(struct p *pp, struct g *gp)
+{
+    lock(&sched.lock);
+    globq_put_locked(&sched.globq, gp);
+    unlock(&sched.lock);
+    wake_for(pp);
+}
+
 /* Puts gp at the tail of the ring; if that is full, half of the ring goes to the global queue. */
 static inline void ring_put(struct p *pp, struct g *gp)
 {
     if (unlikely(!runq_put_owner(&pp->runq, gp))) {
         ring_overflow(pp, gp);
     }
+}
+
+static NOINLINE void overflow_and_wake(struct p *pp, struct g *gp)
+{
+    ring_overflow(pp, gp);
+    wake_for(pp);
 }
 
 /* The slice is over: runnext, which inherits it, must queue like the others. */
@@ -83,22 +98,24 @@ struct g *next_local(struct p *pp)
 void runq_submit(struct p *pp, struct g *gp, bool next)
 {
     if (unlikely(sched.move)) {
-        lock(&sched.lock);
-        globq_put_locked(&sched.globq, gp);
-        unlock(&sched.lock);
-        wake_for(pp);
+        submit_global(pp, gp);
         return;
     }
     if (next) {
         gp = runq_put_next_owner(&pp->runq, gp); /* whom it pushed aside queues */
         if (likely(!gp)) {
-            /* [W1]. Without it (a mutant that survives) sysmon finds the work, 10 ms later. */
-            at_fence_after_rmw();
-            wake_if_idle(pp, runq_len(&pp->runq) == 0);
+            if (!p_is_alone(pp)) {
+                /* [W1]. Without it (a mutant that survives) sysmon finds the work, 10 ms later. */
+                at_fence(SEQ_CST);
+                wake_if_idle(pp, runq_len(&pp->runq) == 0);
+            }
             return;
         }
     }
-    ring_put(pp, gp);
+    if (unlikely(!runq_put_owner(&pp->runq, gp))) {
+        overflow_and_wake(pp, gp);
+        return;
+    }
     wake_for(pp);
 }
 
@@ -221,7 +238,7 @@ EXPORT void pirn_yield(void)
     if (next
         || unlikely(at_load(&mp->p->retire, RELAXED) || at_load(&mp->p->timers_due, RELAXED)
                     || sched.move || mp->visits || timer_is_due(mp->p))) {
-        switch_away(mp, mp->curg, next, commit_yield);
+        mp = switch_away(mp, mp->curg, next, commit_yield);
     }
-    leave();
+    leave_from(mp);
 }

@@ -28,6 +28,7 @@ struct pool { /* one for each class, under its lock */
     size_t slot_size;
     struct chunk **chunks; /* sorted by base */
     uint32_t nchunks, room;
+    uint32_t nfull;    /* chunks below this index have no free slot */
     uint32_t nprocs;   /* Ps whose caches must be filled too */
     uint64_t total;    /* slots of all chunks */
     uint64_t promised; /* granted to Ps and goroutines */

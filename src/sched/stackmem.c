@@ -136,6 +136,7 @@ static void insert_chunk_locked(struct pool *pool, struct chunk *c)
         pool->chunks[i] = pool->chunks[i - 1];
     }
     pool->chunks[i] = c;
+    pool->nfull = (uint32_t)min_u64(pool->nfull, i);
 }
 
 /* One more chunk; where address space is short, a smaller one. */
@@ -187,7 +188,8 @@ static void drop_tool_ids(struct chunk *c)
     c->tool_ids = NULL;
 }
 
-static struct chunk *find_chunk_locked(struct pool *pool, const char *addr)
+/* Its index; any if addr is in none. There are chunks. */
+static uint32_t find_chunk_locked(const struct pool *pool, const char *addr)
 {
     uint32_t lo = 0, hi = pool->nchunks; /* the last chunk with base <= addr */
     while (hi - lo > 1) {
@@ -198,7 +200,7 @@ static struct chunk *find_chunk_locked(struct pool *pool, const char *addr)
             hi = mid;
         }
     }
-    return pool->chunks[lo];
+    return lo;
 }
 
 static bool chunk_has(const struct pool *pool, const struct chunk *c, const char *addr)
@@ -214,7 +216,7 @@ bool stack_contains(const void *addr)
         struct pool *pool = &pools[class];
         lock(&pool->lock);
         if (pool->nchunks) {
-            found = chunk_has(pool, find_chunk_locked(pool, addr), addr);
+            found = chunk_has(pool, pool->chunks[find_chunk_locked(pool, addr)], addr);
         }
         unlock(&pool->lock);
     }
@@ -227,7 +229,7 @@ __attribute__((no_sanitize("thread"))) enum stack_place stack_place(const void *
 {
     for (int class = 0; class < STACK_CLASSES; class ++) {
         struct pool *pool = &pools[class];
-        const struct chunk *c = pool->nchunks ? find_chunk_locked(pool, addr) : NULL;
+        const struct chunk *c = pool->nchunks ? pool->chunks[find_chunk_locked(pool, addr)] : NULL;
         if (chunk_has(pool, c, addr)) {
             size_t at = (size_t)((const char *)addr - c->base);
             if (at % pool->slot_size < stack_kinds[class].guard) {
@@ -376,10 +378,13 @@ uint32_t pool_take(int class, uintptr_t *slots, uint32_t n)
     struct pool *pool = &pools[class];
     uint32_t got = 0;
     lock(&pool->lock);
-    for (uint32_t i = 0; got < n && pool->warm && i < pool->nchunks; i++) {
+    while (pool->nfull < pool->nchunks && !pool->chunks[pool->nfull]->nfree) {
+        pool->nfull++;
+    }
+    for (uint32_t i = pool->nfull; got < n && pool->warm && i < pool->nchunks; i++) {
         got += take_from_locked(pool, pool->chunks[i], true, slots + got, n - got);
     }
-    for (uint32_t i = 0; got < n && i < pool->nchunks; i++) {
+    for (uint32_t i = pool->nfull; got < n && i < pool->nchunks; i++) {
         got += take_from_locked(pool, pool->chunks[i], false, slots + got, n - got);
     }
     pool->out += got;
@@ -396,7 +401,9 @@ void pool_give(int class, const uintptr_t *slots, uint32_t n)
     for (uint32_t k = 0; k < n; k++) {
         char *lo = (char *)(slots[k] & ~(uintptr_t)SLOT_UNGUARDED) - pool->slot_size;
         if (!chunk_has(pool, c, lo)) { /* mostly neighbours come together */
-            c = find_chunk_locked(pool, lo);
+            uint32_t at = find_chunk_locked(pool, lo);
+            c = pool->chunks[at];
+            pool->nfull = (uint32_t)min_u64(pool->nfull, at);
         }
         uint32_t i = (uint32_t)((size_t)(lo - c->base) / pool->slot_size);
         if (i >= c->nslots || bit_get(c->free, i)) {

@@ -99,8 +99,8 @@ ALWAYS_INLINE void switch_begin(struct m *mp, struct g *from, struct g *to, bool
     tool_leave(gone ? NULL : &from->tool, &to->tool);
 }
 
-/* Returns when somebody switches back to `from`, maybe on another M. */
-ALWAYS_INLINE void switch_to(struct m *mp, struct g *from, struct g *to)
+/* Returns when somebody switches back to `from`, maybe on another M, which it returns. */
+ALWAYS_INLINE struct m *switch_to(struct m *mp, struct g *from, struct g *to)
 {
     switch_begin(mp, from, to, false);
     if (likely(to->sp)) {
@@ -108,24 +108,23 @@ ALWAYS_INLINE void switch_to(struct m *mp, struct g *from, struct g *to)
     } else {
         arch_start(&from->sp, stack_start(to));
     }
-    switch_finish();
+    return switch_finish();
 }
 
 /* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
-ALWAYS_INLINE void switch_away(struct m *mp, struct g *from, struct g *next,
-                               void (*commit)(struct m *, struct g *))
+ALWAYS_INLINE struct m *switch_away(struct m *mp, struct g *from, struct g *next,
+                                    void (*commit)(struct m *, struct g *))
 {
     mp->commit = commit;
     mp->commit_g = from;
     if (likely(next && !(from->flags & G_BOUND) && prepare(mp, next))) {
-        switch_to(mp, from, next);
-    } else {
-        mp->nextg = next;
-        if (unlikely(from->flags & G_BOUND)) {
-            bound_leaves(mp, from);
-        }
-        switch_to(mp, from, &mp->g0);
+        return switch_to(mp, from, next);
     }
+    mp->nextg = next;
+    if (unlikely(from->flags & G_BOUND)) {
+        bound_leaves(mp, from);
+    }
+    return switch_to(mp, from, &mp->g0);
 }
 
 #endif

@@ -94,7 +94,7 @@ static inline struct waiter *add(struct visit v, pirn_wg *wg, int n)
     }
 }
 
-EXPORT void pirn_wg_add(pirn_wg *wg, int n)
+static NOINLINE void add_inside(pirn_wg *wg, int n)
 {
     struct visit v = visit_begin();
     struct waiter *first = add(v, wg, n);
@@ -102,6 +102,27 @@ EXPORT void pirn_wg_add(pirn_wg *wg, int n)
         waiter_ready_list(first);
     }
     visit_end(v);
+}
+
+/* One that wakes nobody needs neither the P nor a lock: no need to enter the runtime, unless it is to be
+ * left for good, or the call is not allowed here. */
+EXPORT void pirn_wg_add(pirn_wg *wg, int n)
+{
+    at_u64 *state = state_of(wg);
+    uint64_t s = at_load(state, RELAXED);
+    int32_t sum = add_to(s, n);
+    struct m *mp = getm();
+    bool may = !mp || (at_load(&mp->where, RELAXED) == M_USER && !at_load(&mp->attention, RELAXED));
+    if (unlikely(!may || s & WORD_LOCKED || sum < 0 || (sum == 0 && s & WAITERS))) {
+        add_inside(wg, n);
+        return;
+    }
+    if (n < 0) {
+        tool_release(wg);
+    }
+    if (unlikely(!at_cas(state, &s, with_count(s, sum), RELEASE, RELAXED))) { /* [G1] */
+        add_inside(wg, n);
+    }
 }
 
 EXPORT void pirn_wg_done(pirn_wg *wg)

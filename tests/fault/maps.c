@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The kernel's limit of mappings, which guards made by mprotect reach: beyond it stacks have a
- * canary, said once; and when the stacks have been given back there are guards again.
+ * canary, said once; and when the stacks have been given back there are guards again. And programs that lock
+ * their memory.
  */
+#include <sys/mman.h>
+
 #include "stress/recount.h"
 
 #define PARKED (TEST_TSAN ? 4000 : 40000)
@@ -97,4 +100,60 @@ TEST_ATTR(again_and_again, .timeout = 90, .env = "PIRN_DEBUG=guard=mprotect")
         SKIP("the sanitizer has not the fibers");
     }
     CHECK_EQ(count_in_stderr(park_repeatedly, "pirn: no more guard regions"), 1);
+}
+
+/* --- locked memory ------------------------------------------------------------------------------- */
+
+static bool can_lock_memory(void)
+{
+    /* The sanitizers' shadow is more than there is. */
+    bool can = !TEST_ASAN && !TEST_TSAN && mlockall(MCL_CURRENT) == 0;
+    munlockall();
+    return can;
+}
+
+/* Small ones: what is mapped is there at once. */
+static const pirn_config small_stacks = {.procs = 2, .stack_size = 64 << 10};
+
+static void park_locked(void)
+{
+    pirn_metrics_v1 m;
+    CHECK_EQ(mlockall(MCL_CURRENT | MCL_FUTURE), 0);
+    CHECK_EQ(pirn_start(&small_stacks), 0);
+    CHECK_EQ(pirn_metrics(&m), 0);
+    CHECK_EQ(m.guard, GUARD_MPROTECT);
+    struct guards g = park_many(300);
+    CHECK_EQ(g.guarded, 300);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+/* Where all memory is locked the kernel knows only guards by mprotect. */
+TEST_ATTR(locked_memory, .timeout = 60)
+{
+    if (!can_lock_memory()) {
+        SKIP("memory can't be locked here");
+    }
+    CHECK_EQ(count_in_stderr(park_locked, "pirn: no more guard regions"), 0);
+}
+
+static void park_locked_later(void)
+{
+    CHECK_EQ(pirn_start(&small_stacks), 0);
+    struct guards g = park_many(10);
+    CHECK_EQ(g.guarded, 10);
+    CHECK_EQ(mlockall(MCL_CURRENT), 0);
+    for (int i = 0; i < 3; i++) {
+        park_many(300);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+/* A program that locks it later has the guards that there are, and for the others a canary. */
+TEST_ATTR(locked_memory_later, .timeout = 60)
+{
+    if (!can_lock_memory()) {
+        SKIP("memory can't be locked here");
+    }
+    CHECK_EQ(count_in_stderr(park_locked_later, "pirn: no more guard regions"),
+             mem_guard_probe() == GUARD_MADVISE);
 }

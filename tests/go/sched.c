@@ -3,9 +3,11 @@
  * The scheduler, as a program sees it: what Go's tests assert of Gosched, parallelism,
  * NumGoroutine, big GOMAXPROCS, the current goroutine over thread switches, ids, stack reuse
  * (conformance 38, 39, 44, 46, 50, 97, 155). Elsewhere: run queues and steal order 40-43 in
- * unit/runq.c and unit/walk.c, CPU quota 47 in unit/cpu.c and go/cpus.c. Not here, since pirn has no such
- * thing yet: stop-the-world (45, 48, 49), coroutines (52), a semaphore table (53), locked threads (the
- * second half of 38). A sleep of all that is broken (51) is in time.c, nearer_than_an_hour.
+ * unit/runq.c and unit/walk.c, CPU quota 47 in unit/cpu.c and go/cpus.c, stop-the-world 45, 48 and 49 in
+ * unit/world.c (stops_and_procs, stay_on_their_threads, threads_end). A sleep of all that is broken (51) is
+ * in time.c, nearer_than_an_hour. What Go's table of semaphores must not do, become slow when many wait
+ * (53), is in long_queues.c: pirn has no table, each object has its own queue. Coroutines (52) it has none.
+ * The lists of 156 are in unit/waitq.c; lock-free stacks it has none. Lock ranks (157): unit/lock.c.
  */
 #include <fcntl.h>
 #include <pirn.h>
@@ -32,22 +34,26 @@
         pirn_yield();                                                                              \
     }
 
-static atomic_int count, flag;
+static atomic_int count, flag, locked;
 
 /* --- progress (38) -------------------------------------------------------------------------------- */
 
 static void poll_flag(pirn_wg *wg)
 {
+    int lock = atomic_load(&locked);
+    if (lock)
+        pirn_lock_thread();
     while (!atomic_load(&flag))
         pirn_yield();
+    if (lock)
+        pirn_unlock_thread();
     pirn_wg_done(wg);
 }
 
-/* A goroutine that polls with yields sees what others do, whoever starts first. */
-TEST_RUN_ATTR(yield_progress, PROCS)
+static void yield_progress(int rounds)
 {
     pirn_wg wg = {0};
-    for (int i = 0; i < 100; i++) {
+    for (int i = 0; i < rounds; i++) {
         atomic_store(&flag, 0);
         pirn_wg_add(&wg, 3);
         for (int k = 0; k < 3; k++)
@@ -57,6 +63,22 @@ TEST_RUN_ATTR(yield_progress, PROCS)
         atomic_store(&flag, 1);
         pirn_wg_wait(&wg);
     }
+}
+
+/* A goroutine that polls with yields sees what others do, whoever starts first. */
+TEST_RUN_ATTR(yield_progress, PROCS)
+{
+    yield_progress(100);
+}
+
+/* The same if those that poll, and then the one that is waited for too, are locked to threads. */
+TEST_RUN_ATTR(yield_progress_locked, PROCS)
+{
+    atomic_store(&locked, 1);
+    yield_progress(20);
+    pirn_lock_thread();
+    yield_progress(20);
+    pirn_unlock_thread();
 }
 
 static void set_flag(void)

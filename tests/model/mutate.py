@@ -41,7 +41,7 @@ PLANTED = {
 ''')],
     'no fence on the side of who submits': ['wake',
         ('src/sched/sched.h', 'at_fence(SEQ_CST); /* [W1] */', ''),
-        ('src/sched/schedule.c', 'at_fence_after_rmw();', '')],
+        ('src/sched/schedule.c', 'at_fence(SEQ_CST);', '')],
     'no fence on the side of who spins and sleeps': ['wake',
         ('src/sched/idle.c', 'at_fence(SEQ_CST); /* [W2] */', '')],
     'ready before the commit action': ['park',

@@ -182,7 +182,8 @@ static void random_trees(int seconds)
     static struct tree trees[TREES];
     static struct job roots[TREES];
     struct rand r;
-    uint64_t n = 0, spawned = 0, set = 0, gone = 0;
+    uint64_t n = 0, spawned = 0, set = 0, gone = 0, looks = 0;
+    int64_t looked = now_ns();
     rand_seed(&r, stress_seed());
     CHECK_EQ(pirn_local_new(&key, local_gone), 0);
     CHECK_EQ(pirn_start(NULL), 0);
@@ -195,6 +196,11 @@ static void random_trees(int seconds)
         roots[n % TREES] = (struct job){
             .tree = t, .depth = DEPTH, .seed = (uint64_t)rand_u32(&r) << 32 | rand_u32(&r)};
         start_job(&roots[n % TREES], &t->wg);
+        if (now_ns() - looked > 100 * PIRN_MS) {
+            recount_stopped();
+            looks++;
+            looked = now_ns();
+        }
     }
     for (uint32_t i = 0; i < TREES; i++) {
         pirn_wg_wait(&trees[i].wg);
@@ -211,8 +217,8 @@ static void random_trees(int seconds)
     pirn_metrics_v1 m;
     CHECK_EQ(pirn_metrics(&m), 0);
     CHECK_EQ(m.spawned, spawned);
-    printf("%llu trees, %llu goroutines, %llu stolen\n", (unsigned long long)n,
-           (unsigned long long)spawned, (unsigned long long)m.stolen);
+    printf("%llu trees, %llu goroutines, %llu stolen, counted %llu times\n", (unsigned long long)n,
+           (unsigned long long)spawned, (unsigned long long)m.stolen, (unsigned long long)looks);
     CHECK_EQ(pirn_stop(), 0);
 }
 

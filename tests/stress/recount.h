@@ -5,6 +5,7 @@
  *
  * recount() is called from a thread of the test's own that holds a start of the runtime. It waits
  * until every M sleeps (that it comes to rest is the first invariant), then looks under sched.lock.
+ * recount_stopped() looks at what holds in the midst of work too (hazard 25).
  */
 #ifndef TESTS_STRESS_RECOUNT_H
 #define TESTS_STRESS_RECOUNT_H
@@ -232,6 +233,74 @@ static inline void recount(uint64_t live)
     stack_metrics(&metrics);
     CHECK_EQ(metrics.stacks, r.with_stack + r.cached);
     unlock(&sched.lock);
+}
+
+/* --- in the midst of work ------------------------------------------------------------------------ */
+
+struct stopped_count {
+    uint64_t live, runnable, with_stack;
+};
+
+static inline void count_stopped_g(struct g *gp, void *arg)
+{
+    struct stopped_count *c = arg;
+    c->live++;
+    c->runnable += at_load(&gp->status, RELAXED) == G_RUNNABLE;
+    c->with_stack += gp->stack_hi != NULL;
+}
+
+static inline uint64_t count_list(const struct glist *l)
+{
+    uint64_t n = 0;
+    for (struct g *gp = l->head; gp; gp = gp->link) {
+        CHECK_EQ(at_load(&gp->status, RELAXED), G_RUNNABLE);
+        n++;
+    }
+    CHECK_EQ(n, l->n);
+    return n;
+}
+
+/*
+ * The world is stopped for it. By a thread that meanwhile nobody else's calls come from: who is runnable
+ * is on just one queue, and the counters say what the lists say.
+ */
+static inline void recount_stopped(void)
+{
+    struct stopped_count c = {0};
+    pirn_metrics_v1 metrics = {0};
+    uint64_t ps = 0, ms = 0, queued = 0, cached = 0;
+    CHECK(world_stop(now_ns() + 20 * PIRN_SEC));
+    lock(&sched.lock);
+    queued += count_list(&sched.globq.list) + count_list(&sched.globq.bound);
+    CHECK_EQ(at_load(&sched.globq.size, RELAXED), queued);
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        struct p *pp = at_load(&sched.allp[i], RELAXED);
+        CHECK_NE(at_load(&pp->status, RELAXED), P_RUNNING);
+        CHECK(runq_valid(&pp->runq));
+        queued += runq_len(&pp->runq) + (at_load(&pp->runq.next, RELAXED) != NULL);
+        for (int class = 0; class < STACK_CLASSES; class ++) {
+            cached += pp->stacks[class].n;
+        }
+    }
+    for (struct p *pp = sched.pidle; pp; pp = pp->link) {
+        CHECK_EQ(at_load(&pp->status, RELAXED), P_IDLE);
+        CHECK(runq_empty(&pp->runq));
+        ps++;
+    }
+    CHECK_EQ(at_load(&sched.npidle, RELAXED), ps);
+    for (struct m *mp = sched.midle; mp; mp = mp->idle_next) {
+        CHECK(mp->idle && !mp->ended);
+        ms++;
+    }
+    CHECK_EQ(sched.nmidle, ms);
+    CHECK_LE(at_load(&sched.nspinning, RELAXED), 1);
+    g_for_each(count_stopped_g, &c);
+    CHECK_EQ(c.runnable, queued);
+    CHECK_EQ(g_count(), c.live);
+    stack_metrics(&metrics);
+    CHECK_EQ(metrics.stacks, c.with_stack + cached);
+    unlock(&sched.lock);
+    world_start();
 }
 
 #endif
