@@ -45,7 +45,7 @@ static void dump_to_text(void)
 static bool has_names(void)
 {
     const char *path = getenv("PIRN_SYMBOLS");
-    return path && access(path, X_OK) == 0;
+    return path && access(path, X_OK) == 0 && tool_knows_new_calls(); /* not under valgrind */
 }
 
 /* The entry of the goroutine that runs fn. */
