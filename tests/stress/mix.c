@@ -560,6 +560,7 @@ static void reports(struct rand *r)
 
 /* --- a round ------------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 static const struct {
     void (*fn)(struct rand *);
     uint32_t weight;
@@ -571,6 +572,7 @@ static const struct {
     {pipes, 3},          {closes, 5},         {asks, 10},           {panics, 5},
     {times_out, 5},      {groups, 5},         {reports, 1},
 };
+/* clang-format on */
 
 static void acts(uint64_t seed)
 {

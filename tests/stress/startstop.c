@@ -287,6 +287,9 @@ static void dump_for_ever(void)
 {
     for (;;) {
         CHECK_EQ(pirn_dump(null_fd), 0);
+        if (TEST_TSAN) {
+            pirn_yield(); /* there is no preemption */
+        }
     }
 }
 
@@ -294,6 +297,9 @@ static void report_leaks_for_ever(void)
 {
     for (;;) {
         pirn_leak_report(-1);
+        if (TEST_TSAN) {
+            pirn_yield();
+        }
     }
 }
 
