@@ -61,6 +61,29 @@ static COLD _Noreturn void not_begun(void)
     misuse("pirn_blocking_end without pirn_blocking_begin");
 }
 
+/* Its P is gone. Out of line, as all that is rare: the two ends together are some nanoseconds. */
+static NOINLINE void end_taken(struct m *mp, uint32_t where)
+{
+    if (where != M_TAKEN) {
+        not_begun();
+    }
+    int saved = errno; /* of the call: the thread may be another */
+    struct p *old = mp->p;
+    mp->p = NULL;
+    at_store(&mp->where, M_RUNTIME, RELAXED);
+    come_back(mp, old);
+    errno = saved;
+    leave();
+}
+
+static NOINLINE void end_attentive(struct m *mp)
+{
+    if (m_told_to_stop(mp)) {
+        m_leave_for_good(mp);
+    }
+    leave();
+}
+
 EXPORT void pirn_blocking_end(void)
 {
     struct m *mp = getm();
@@ -69,19 +92,12 @@ EXPORT void pirn_blocking_end(void)
         return;
     }
     if (unlikely(!at_cas(&mp->where, &where, M_RUNTIME, ACQUIRE, ACQUIRE))) { /* [B1] */
-        if (where != M_TAKEN) {
-            not_begun();
-        }
-        int saved = errno; /* of the call: the thread may be another */
-        struct p *old = mp->p;
-        mp->p = NULL;
-        at_store(&mp->where, M_RUNTIME, RELAXED);
-        come_back(mp, old);
-        errno = saved;
-    } else if (unlikely(m_told_to_stop(mp))) {
-        m_leave_for_good(mp);
+        end_taken(mp, where);
+    } else if (unlikely(at_load(&mp->attention, RELAXED))) {
+        end_attentive(mp);
+    } else {
+        at_store(&mp->where, M_USER, RELEASE); /* [E2], as leave() */
     }
-    leave();
 }
 
 EXPORT void *pirn_blocking(void *(*fn)(void *), void *arg)
