@@ -309,11 +309,8 @@ EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
     if (!(events & (PIRN_IN | PIRN_OUT)) || events & ~(PIRN_IN | PIRN_OUT)) {
         return -EINVAL;
     }
-    if (!is_open(fd)) {
-        return -EBADF;
-    }
     int r = fd_begin(&use, fd, events & PIRN_IN ? FD_READ : FD_WRITE);
-    r = r ? r : wait_counted(fd, events, deadline);
+    r = r ? r : is_open(fd) ? wait_counted(fd, events, deadline) : -EBADF;
     int closed = r > 0 ? fd_again(&use) : 0;
     fd_end(&use);
     return closed ? closed : r;
