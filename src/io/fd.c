@@ -122,7 +122,9 @@ void fd_end(struct fd_use *u)
 static bool is_file(int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+    int saved = errno, r = fstat(fd, &st);
+    errno = saved;
+    return r == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
 }
 
 EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
@@ -149,7 +151,7 @@ EXPORT int pirn_fd_cancel(int fd)
     return err;
 }
 
-static bool is_tcp(int fd)
+bool fd_is_tcp(int fd)
 {
     int domain = sys_sockopt(fd, SOL_SOCKET, SO_DOMAIN);
     return (domain == AF_INET || domain == AF_INET6)
@@ -164,21 +166,34 @@ EXPORT int pirn_fd_adopt(int fd)
     }
     int type = sys_sockopt(fd, SOL_SOCKET, SO_TYPE);
     int err = type == -EBADF ? -EBADF : 0;
-    err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, type >= 0 && is_tcp(fd));
+    bool streams = type >= 0 && fd_is_tcp(fd) && !sys_has_ulp(fd);
+    err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, streams);
     go_out(v);
     return err;
 }
 
-int fd_made(int fd, bool streams)
+/* Made in the runtime, so that it is known before this goroutine can be dropped. */
+int fd_socket(int family, int type, bool streams)
+{
+    struct visit v;
+    bool in = come_in(&v);
+    int fd = sys_socket(family, type, 0);
+    int err = in && fd >= 0 ? pd_made(fd, FD_SOCKET, streams, true) : 0;
+    if (err) {
+        sys_close(fd);
+    }
+    if (in) {
+        go_out(v);
+    }
+    return err ? err : fd;
+}
+
+int fd_give(int fd)
 {
     struct visit v;
     if (fd >= 0 && come_in(&v)) {
-        int err = pd_made(fd, FD_SOCKET, streams);
+        pd_give(fd);
         go_out(v);
-        if (err) {
-            sys_close(fd);
-            return err;
-        }
     }
     return fd;
 }
@@ -187,7 +202,7 @@ EXPORT int pirn_shutdown(int fd, int how)
 {
     struct visit v;
     bool in = come_in(&v);
-    int err = shutdown(fd, how) ? -errno : 0;
+    int err = sys_shutdown(fd, how);
     if (in) {
         go_out(v);
     }
@@ -221,7 +236,7 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL}};
     struct chan_op ops[3];
     struct select s = SELECT_INIT(cases, ops, 3, deadline);
-    s.fds = s.in_order = true;
+    s.fds = s.fd_outlive = s.in_order = true;
     if (select_try(v, &s) >= 0) {
         go_out(v);
         return ctx_err(ctx);
@@ -237,6 +252,10 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         return -ETIMEDOUT;
     }
     int i = (int)((struct chan_op *)winner - ops);
+    if (unlikely(i < 2 && ops[i].fd.why == FD_ENDED)) {
+        int r = wait_outside(fd, events, deadline);
+        return r < 0 ? r : r ? 0 : -ETIMEDOUT;
+    }
     return i == 2 ? ctx_err(ctx) : ops[i].fd.why < 0 ? ops[i].fd.why : 0;
 }
 
@@ -260,15 +279,9 @@ static int look_first(int fd, int events, int64_t *deadline)
     return 0;
 }
 
-EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
+static int wait_counted(int fd, int events, pirn_ns deadline)
 {
     struct visit v;
-    if (!(events & (PIRN_IN | PIRN_OUT)) || events & ~(PIRN_IN | PIRN_OUT)) {
-        return -EINVAL;
-    }
-    if (!is_open(fd)) {
-        return -EBADF;
-    }
     if (!come_in(&v)) {
         int r = wait_outside(fd, events, deadline);
         return r ? r : -ETIMEDOUT;
@@ -287,4 +300,18 @@ EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
     }
     r = look_now(fd, events);
     return r ? r : events; /* another was faster: it was ready */
+}
+
+/* It is counted throughout: a number that is closed meanwhile would look ready. */
+EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
+{
+    struct fd_use use;
+    if (!(events & (PIRN_IN | PIRN_OUT)) || events & ~(PIRN_IN | PIRN_OUT)) {
+        return -EINVAL;
+    }
+    int r = fd_begin(&use, fd, events & PIRN_IN ? FD_READ : FD_WRITE);
+    r = r ? r : is_open(fd) ? wait_counted(fd, events, deadline) : -EBADF;
+    int closed = r > 0 ? fd_again(&use) : 0;
+    fd_end(&use);
+    return closed ? closed : r;
 }

@@ -31,6 +31,7 @@ struct pd {
     uint8_t ring;        /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
     uint8_t kind;        /* enum fd_kind */
     bool ours;           /* pirn made it, or may treat it so: it stays registered */
+    bool held;           /* a call of pirn's has made it, and not yet returned it to the program */
     bool registered;
     bool closing;   /* by pirn_close, once refs is 0 */
     bool cancelled; /* by pirn_fd_cancel */
@@ -46,6 +47,7 @@ struct pd {
 
 /* Why a wait has ended, beside 0 (try again) and -errno. */
 #define FD_NOT_POLLABLE 1 /* a file: it is always ready */
+#define FD_ENDED 2        /* the runtime has, and this thread only watches; who tries finds out */
 
 /* --- pd.c: by who is in the runtime ------------------------------------------------------------------- */
 
@@ -82,7 +84,9 @@ void pd_settle(struct visit v, int fd);
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
 /* The same from io_uring. over: it asks no more in this mode, until it is told to. */
 struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over);
-int pd_made(int fd, enum fd_kind kind, bool streams);  /* 0 or -ENOMEM */
+/* 0 or -ENOMEM. held: until pd_give() it is closed with the runtime. */
+int pd_made(int fd, enum fd_kind kind, bool streams, bool held);
+void pd_give(int fd);
 int pd_adopt(int fd, enum fd_kind kind, bool streams); /* the same, or -EBADF */
 int pd_close(int fd, int *err);                        /* the same */
 int pd_cancel(int fd);

@@ -10,7 +10,8 @@
  * The wait is a plain park, or a select if a context or deadline can end it; pd.c has what ends it. What is
  * complete wins over both, except that a call that begins too late does not begin.
  *
- * A foreign thread does the same, and waits on its note. Without a runtime it waits by poll().
+ * A foreign thread does the same, and waits on its note. Without a runtime it waits by poll(); if the
+ * runtime ends while it waits it is woken (pd_forget_all), and goes on that way.
  */
 #include "io/io.h"
 
@@ -53,7 +54,10 @@ static int wait_plain(struct visit *v, struct io *io)
 {
     struct waiter foreign;
     struct chan_op op = {
-        .fd = {.number = io->fd, .edge = io->look.edge, .mode = (uint8_t)io->mode}};
+        .fd = {.number = io->fd,
+               .edge = io->look.edge,
+               .mode = (uint8_t)io->mode,
+               .outlives = !v->mp}};
     bool goroutine = v->mp;
     op.waiter = waiter_of(v->mp, &foreign, &op);
     visit_park(*v, op.waiter, commit_arm, &op, io->mode == FD_READ ? WAIT_READ : WAIT_WRITE);
@@ -69,7 +73,7 @@ static NOINLINE int wait_select(struct visit *v, struct io *io, struct pirn_ctx 
     struct chan_op ops[2];
     struct select s = SELECT_INIT(cases, ops, 2, until);
     bool goroutine = v->mp;
-    s.fds = s.fd_tries = s.in_order = true;
+    s.fds = s.fd_tries = s.fd_outlive = s.in_order = true;
     s.fd_edge = io->look.edge;
     if (select_try(*v, &s) >= 0) {
         return ctx_err(ctx);
@@ -202,6 +206,14 @@ static ssize_t attempt(struct visit *v, struct io *io)
         }
         r = call_blocking(v, io);
     }
+    if (io->makes && r >= 0 && !outside(v)) {
+        bool streams = io->look.streams || (io->look.kind == FD_ANY && fd_is_tcp((int)r));
+        int err = pd_made((int)r, FD_SOCKET, streams, true);
+        if (err) {
+            sys_close((int)r);
+            return err;
+        }
+    }
     return r;
 }
 
@@ -294,6 +306,7 @@ ssize_t io_run(struct io *io)
         pirn_blocking_end();
     }
     if (unlikely(outside(&v)) && must_wait(r)) {
+        io->deadline = first_of(io->deadline, io->look.deadline); /* the runtime has forgotten it */
         r = run_outside(io);
     }
     return result_of(io, r);

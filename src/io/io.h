@@ -22,6 +22,7 @@ struct io {
     bool dont_wait;
     bool hints;   /* a plain read: it may learn from, and be spared by, the short-read hint */
     bool no_ctx;  /* its own business: not ended by a context */
+    bool makes;   /* the result is a new socket: known before anything can drop this call */
     size_t total; /* bytes in all; done: so far, of a write that goes on until all is written */
     size_t done;
     bool all;
@@ -48,7 +49,9 @@ struct io {
 
 ssize_t io_run(struct io *io);
 
-/* A descriptor that pirn has made; closed, and -errno, if it can't be. */
-int fd_made(int fd, bool streams);
+/* A socket of pirn's own; or -errno. Until fd_give() it is closed with the runtime. */
+int fd_socket(int family, int type, bool streams);
+int fd_give(int fd); /* fd; an error stays what it is */
+bool fd_is_tcp(int fd);
 
 #endif

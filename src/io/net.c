@@ -16,7 +16,6 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <unistd.h>
 
 #include "io/addr.h"
 #include "io/files.h"
@@ -61,23 +60,13 @@ static ssize_t try_accept(struct io *io)
     return accept_any(io);
 }
 
-static bool is_tcp(int fd)
-{
-    int domain = sys_sockopt(fd, SOL_SOCKET, SO_DOMAIN);
-    return (domain == AF_INET || domain == AF_INET6)
-           && sys_sockopt(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
-}
-
 EXPORT int pirn_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
     struct io io = IO_INIT(fd, FD_READ, try_accept, accept_any);
     io.addr = addr;
     io.len = len;
-    int r = (int)io_run(&io);
-    if (r < 0) {
-        return r;
-    }
-    return fd_made(r, io.look.streams || (io.look.kind == FD_ANY && is_tcp(r)));
+    io.makes = true;
+    return fd_give((int)io_run(&io));
 }
 
 /* --- connect ------------------------------------------------------------------------------------------------ */
@@ -145,8 +134,7 @@ static int fail(int fd, int err)
 
 static int new_socket(int family, int type)
 {
-    int fd = sys_socket(family, type, 0);
-    fd = fd_made(fd, family != AF_UNIX && type == SOCK_STREAM);
+    int fd = fd_socket(family, type, family != AF_UNIX && type == SOCK_STREAM);
     if (fd >= 0 && family != AF_UNIX && type == SOCK_STREAM) {
         /* those that are accepted inherit both */
         sys_set_sockopt(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -221,7 +209,7 @@ static int listen_unix(const char *path, int type)
     }
     err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
     if (err == -EADDRINUSE && un.sun_path[0] && is_stale(&un, len, type)) {
-        unlink(un.sun_path);
+        sys_unlink(un.sun_path);
         err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
     }
     return err ? fail(fd, err) : fd;
@@ -257,7 +245,7 @@ EXPORT int pirn_listen(const char *net, const char *addr)
         return err;
     }
     if (kind.family == AF_UNIX) {
-        return listen_unix(addr, kind.type);
+        return fd_give(listen_unix(addr, kind.type));
     }
     err = find_addrs(addr, kind, true, PIRN_NEVER, &list);
     int fd = err;
@@ -268,7 +256,7 @@ EXPORT int pirn_listen(const char *net, const char *addr)
             break;
         }
     }
-    return fd;
+    return fd_give(fd);
 }
 
 /* --- dial ---------------------------------------------------------------------------------------------------- */
@@ -285,14 +273,6 @@ static int dial_unix(const char *path, int type, int64_t deadline)
     return fd < 0 ? fd : err ? fail(fd, err) : fd;
 }
 
-/* A socket that has met itself: the port that it was given is the one that it calls, and nobody is there. */
-static bool met_itself(int fd)
-{
-    struct net_addr a = {.len = sizeof a.in6}, b = {.len = sizeof b.in6};
-    return getsockname(fd, &a.any, &a.len) == 0 && getpeername(fd, &b.any, &b.len) == 0
-           && a.len == b.len && memcmp(&a.any, &b.any, a.len) == 0;
-}
-
 static int dial_one(const struct net_addr *a, int type, int64_t deadline)
 {
     int fd = new_socket(a->any.sa_family, type);
@@ -300,8 +280,8 @@ static int dial_one(const struct net_addr *a, int type, int64_t deadline)
         return fd;
     }
     int err = connect_until(fd, &a->any, a->len, deadline);
-    if (!err && type == SOCK_STREAM && met_itself(fd)) {
-        err = -ECONNREFUSED;
+    if (!err && type == SOCK_STREAM && sys_met_itself(fd)) {
+        err = -ECONNREFUSED; /* its port is the one that it calls, and nobody is there */
     }
     return err ? fail(fd, err) : fd;
 }
@@ -340,7 +320,7 @@ static void look_at_them(struct race *r)
 {
     for (int i = 0; r->winner < 0 && i < r->n;) {
         int err = connected(r->fd[i]);
-        err = !err && met_itself(r->fd[i]) ? -ECONNREFUSED : err;
+        err = !err && sys_met_itself(r->fd[i]) ? -ECONNREFUSED : err;
         if (err == -EAGAIN) {
             i++;
             continue;
@@ -403,15 +383,15 @@ EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
         return err;
     }
     if (kind.family == AF_UNIX) {
-        return dial_unix(addr, kind.type, deadline);
+        return fd_give(dial_unix(addr, kind.type, deadline));
     }
     err = find_addrs(addr, kind, false, deadline, &list);
     if (err) {
         return err;
     }
     addr_take_turns(&list);
-    return list.n == 1 ? dial_one(&list.addr[0], kind.type, deadline)
-                       : dial_several(&list, kind.type, deadline);
+    return fd_give(list.n == 1 ? dial_one(&list.addr[0], kind.type, deadline)
+                               : dial_several(&list, kind.type, deadline));
 }
 
 EXPORT int pirn_dial(const char *net, const char *addr)

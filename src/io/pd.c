@@ -150,7 +150,7 @@ static void clear_locked(struct pd *pd)
     pd->seq++;
     pd->deadline[0] = pd->deadline[1] = 0;
     pd->kind = FD_ANY;
-    pd->ours = pd->registered = pd->closing = pd->cancelled = false;
+    pd->ours = pd->held = pd->registered = pd->closing = pd->cancelled = false;
     pd->streams = pd->empty = pd->odd = false;
 }
 
@@ -530,7 +530,7 @@ int pd_close(int fd, int *err)
 
 /* A new file. Who waits for an earlier one of that number, which was closed behind pirn's back, is not left
  * behind. */
-int pd_made(int fd, enum fd_kind kind, bool streams)
+int pd_made(int fd, enum fd_kind kind, bool streams, bool held)
 {
     struct taken t = {NULL, &t.first};
     struct pd *pd = pd_get(fd);
@@ -545,6 +545,7 @@ int pd_made(int fd, enum fd_kind kind, bool streams)
     }
     pd->kind = (uint8_t)kind;
     pd->ours = true;
+    pd->held = held;
     pd->streams = streams;
     word_unlock(&pd->word, word);
     if (t.first) {
@@ -553,7 +554,17 @@ int pd_made(int fd, enum fd_kind kind, bool streams)
     return 0;
 }
 
-/* One that may be in use already. */
+void pd_give(int fd)
+{
+    struct pd *pd = pd_get(fd);
+    if (pd) {
+        uint64_t word = word_lock(&pd->word);
+        pd->held = false;
+        word_unlock(&pd->word, word);
+    }
+}
+
+/* One that may be in use already; or is adopted again, since it is not a plain stream any more. */
 int pd_adopt(int fd, enum fd_kind kind, bool streams)
 {
     struct pd *pd = pd_get(fd);
@@ -562,10 +573,11 @@ int pd_adopt(int fd, enum fd_kind kind, bool streams)
     }
     uint64_t word = word_lock(&pd->word);
     int err = pd->closing ? -EBADF : 0;
-    if (!err && !pd->ours) {
+    if (!err) {
         pd->kind = (uint8_t)kind;
         pd->ours = true;
         pd->streams = streams;
+        pd->empty = pd->empty && streams;
     }
     word_unlock(&pd->word, word);
     return err;
@@ -573,14 +585,29 @@ int pd_adopt(int fd, enum fd_kind kind, bool streams)
 
 /* --- the end of the runtime ------------------------------------------------------------------------------------ */
 
+/* Threads that wait, and can go on without a runtime. */
+static void wake_outliving_locked(struct pd *pd, struct taken *t)
+{
+    for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
+        for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
+            next = op->next;
+            if (op->fd.outlives) {
+                wake_locked(pd, op, op->fd.watches ? FD_ENDED : 0, t);
+            }
+        }
+    }
+}
+
 static void forget(struct pd *pd, int fd)
 {
     if (!pd->refs && !pd->seq && !pd->ours && !pd->closing && !pd->cancelled && !pd->deadline[0]
         && !pd->deadline[1]) {
         return; /* its page may never have been touched */
     }
+    struct taken t = {NULL, &t.first};
     uint64_t word = word_lock(&pd->word);
-    bool closes = pd->closing; /* who was to close it has been dropped */
+    wake_outliving_locked(pd, &t);
+    bool closes = pd->closing || pd->held; /* who was to close or to return it has been dropped */
     pd->refs = 0;
     pd->life++;
     pd->ring = 0;
@@ -589,6 +616,10 @@ static void forget(struct pd *pd, int fd)
     }
     clear_locked(pd);
     word_unlock(&pd->word, word);
+    for (struct waiter *w = t.first, *next; w; w = next) {
+        next = w->next;
+        foreign_ready(w);
+    }
     if (closes) {
         sys_close(fd);
     }

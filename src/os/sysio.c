@@ -4,8 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,6 +234,37 @@ int sys_peername(int fd)
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
     return (int)SYS_ONCE(SYS_CALL_SOCKET, getpeername(fd, (struct sockaddr *)&addr, &len));
+}
+
+bool sys_met_itself(int fd)
+{
+    struct sockaddr_storage a = {0}, b = {0};
+    socklen_t n = sizeof a, m = sizeof b;
+    int saved = errno;
+    bool same = getsockname(fd, (struct sockaddr *)&a, &n) == 0
+                && getpeername(fd, (struct sockaddr *)&b, &m) == 0 && n == m
+                && memcmp(&a, &b, n) == 0;
+    errno = saved;
+    return same;
+}
+
+bool sys_has_ulp(int fd)
+{
+    char name[16] = "";
+    socklen_t len = sizeof name;
+    int saved = errno, r = getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &len);
+    errno = saved;
+    return r == 0 && len && name[0];
+}
+
+int sys_shutdown(int fd, int how)
+{
+    return (int)SYS_ONCE(SYS_CALL_SOCKET, shutdown(fd, how));
+}
+
+int sys_unlink(const char *path)
+{
+    return (int)SYS_ONCE(SYS_CALL_SOCKET, unlink(path));
 }
 
 int sys_flags(int fd)

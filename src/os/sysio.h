@@ -61,7 +61,11 @@ int sys_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int sys_listen(int fd, int backlog);
 int sys_sockopt(int fd, int level, int option); /* an int: its value */
 int sys_set_sockopt(int fd, int level, int option, int value);
-int sys_peername(int fd); /* 0 if it is connected */
+bool sys_has_ulp(int fd); /* a TCP socket that hands out records, such as those of TLS */
+int sys_shutdown(int fd, int how);
+int sys_peername(int fd);    /* 0 if it is connected */
+bool sys_met_itself(int fd); /* it is connected to its own address */
+int sys_unlink(const char *path);
 int sys_flags(int fd);    /* O_NONBLOCK and so on */
 int sys_poll(int fd, short events,
              int64_t deadline); /* what is ready, POLLIN and so on; 0: nothing in time */

@@ -35,6 +35,7 @@ struct chan_op {
             uint8_t mode;  /* enum fd_mode */
             bool watches;  /* wants to know that it is ready, and takes nothing */
             bool counted;  /* then: as one who uses it */
+            bool outlives; /* a thread's: it goes on without the runtime, once that has ended */
             bool lets_go;  /* io_uring was told to, and has perhaps not yet */
             int16_t why;   /* it has ended */
         } fd;              /* on a descriptor: io/pd.c */

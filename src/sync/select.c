@@ -277,7 +277,8 @@ static void queue_all(struct select *s)
                 .fd = {.number = k->fd_,
                        .edge = s->fd_edge,
                        .mode = k->kind_ == PIRN_CASE_READABLE_ ? FD_READ : FD_WRITE,
-                       .watches = !s->fd_tries}};
+                       .watches = !s->fd_tries,
+                       .outlives = s->fd_outlive && !s->waiter->g}};
         }
     }
 }

@@ -18,6 +18,7 @@ struct select {
     bool in_order; /* the first that is ready, not any */
     bool fds;      /* there are descriptors among the cases */
     bool fd_tries; /* the first case is one, and who waits will try it: io/io.c */
+    bool fd_outlive; /* a thread can go on after the runtime has ended */
     uint32_t fd_edge;
     at_u32 armed; /* with descriptors: the commit is over */
     winner_t winner;

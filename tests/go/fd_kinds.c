@@ -397,6 +397,54 @@ TEST_ATTR(foreign_longer_than_runtimes, PROCS)
     close(a.fd[1]);
 }
 
+/* The same without a deadline: when the runtime ends it goes on waiting without one. */
+static void *reads_on(void *arg)
+{
+    char c;
+    CHECK_EQ(pirn_read(*(int *)arg, &c, 1), 1);
+    return NULL;
+}
+
+static void *waits_on(void *arg)
+{
+    CHECK_EQ(pirn_fd_wait(*(int *)arg, PIRN_IN, PIRN_NEVER), PIRN_IN);
+    return NULL;
+}
+
+static int start_them(void *arg)
+{
+    struct {
+        int *fd;
+        pthread_t *thread;
+    } *a = arg;
+    CHECK_EQ(pthread_create(&a->thread[0], NULL, waits_on, a->fd), 0);
+    CHECK_EQ(pthread_create(&a->thread[1], NULL, reads_on, a->fd), 0);
+    pirn_sleep(3 * PIRN_MS);
+    return 0;
+}
+
+TEST_ATTR(foreign_outlives_its_runtime, PROCS)
+{
+    int fd[2];
+    pthread_t thread[2];
+    struct {
+        int *fd;
+        pthread_t *thread;
+    } a = {fd, thread};
+    for (int i = 0; i < 5; i++) {
+        CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+        CHECK_EQ(pirn_run(start_them, &a), 0);
+        if (i % 2) {
+            CHECK_EQ(pirn_run(wait_a_little, fd), 0);
+        }
+        CHECK_EQ(write(fd[1], "xy", 2), 2);
+        pthread_join(thread[0], NULL);
+        pthread_join(thread[1], NULL);
+        close(fd[0]);
+        close(fd[1]);
+    }
+}
+
 /* --- what is given back ------------------------------------------------------------------------------------- */
 
 static int use_and_leave(void *arg)

@@ -130,6 +130,47 @@ TEST_RUN_ATTR(dial_cancel, PROCS)
     CHECK_EQ(close(listener), 0);
 }
 
+/* --- the runtime ends while somebody dials: the socket goes with it ----------------------------------------------- */
+
+static void dial_for_ever(const char *addr)
+{
+    pirn_dial("tcp", addr);
+}
+
+static int leave_them_dialling(void *arg)
+{
+    const char *addr = arg;
+    for (int i = 0; i < 3; i++) {
+        pirn_go(dial_for_ever, addr);
+    }
+    let_wait();
+    return 0;
+}
+
+TEST_ATTR(dial_is_dropped, PROCS)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fds[64], n = 0;
+    char addr[64];
+    CHECK_EQ(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    CHECK_EQ(listen(listener, 0), 0);
+    addr_of(listener, addr, sizeof addr);
+    /* its queue is filled: nobody who comes after them is answered */
+    while (n < 64 && (fds[n] = pirn_dial_until("tcp", addr, pirn_now() + 50 * PIRN_MS)) >= 0) {
+        n++;
+    }
+    CHECK_LT(n, 64);
+    int before = count_sockets();
+    for (int i = 0; i < 3; i++) {
+        CHECK_EQ(pirn_run(leave_them_dialling, addr), 0);
+        CHECK_EQ(count_sockets(), before);
+    }
+    while (n) {
+        CHECK_EQ(close(fds[--n]), 0);
+    }
+    CHECK_EQ(close(listener), 0);
+}
+
 /* --- zero bytes ------------------------------------------------------------------------------------------------ */
 
 TEST_RUN(zero)

@@ -196,6 +196,10 @@ void netpoll_foreign(int change)
 void netpoll_wake(void)
 {
 }
+bool fd_is_tcp(int fd)
+{
+    model_fail("descriptor %d is made", fd);
+}
 int sys_poll(int fd, short events, int64_t deadline)
 {
     model_fail("poll of %d, %d, %ld", fd, events, (long)deadline);
@@ -530,7 +534,7 @@ static void close_and_make(void)
     model_lock(&kernel.key);
     kernel.closed = false;
     model_unlock(&kernel.key);
-    CHECK(pd_made(FD, FD_SOCKET, true) == 0);
+    CHECK(pd_made(FD, FD_SOCKET, true, false) == 0);
 }
 
 static void setup_registered(void)
