@@ -118,6 +118,14 @@ struct test {
 #ifndef TEST_TSAN
 #define TEST_TSAN 0
 #endif
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#define TEST_MSAN 1
+#endif
+#endif
+#ifndef TEST_MSAN
+#define TEST_MSAN 0
+#endif
 
 /*
  * Runs fn(arg) in a child, with the default actions for signals that a sanitizer may have taken

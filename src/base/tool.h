@@ -223,6 +223,15 @@ static inline void tool_looks_at(const void *addr, size_t size)
 #endif
 }
 
+/* By the kernel, in a call that MemorySanitizer of clang 14 does not know. */
+static inline void tool_kernel_wrote(void *addr, size_t size)
+{
+    (void)addr, (void)size;
+#if TOOL_MSAN
+    __msan_unpoison(addr, size);
+#endif
+}
+
 /* By who makes a goroutine ready, and by itself when it goes on. */
 static inline void tool_ready(struct tool_stack *t)
 {

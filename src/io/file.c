@@ -115,6 +115,9 @@ static ssize_t by_ring(struct uring_op *op)
     if (op->result == -ECANCELED) {
         return err ? err : -EOPNOTSUPP; /* by the kernel's own will: then otherwise */
     }
+    if (op->kind == URING_READ && op->result > 0) {
+        tool_kernel_wrote(op->where, (size_t)op->result);
+    }
     /* -EAGAIN: it takes O_NONBLOCK at its word, on a file. */
     return op->result == -EAGAIN ? -EOPNOTSUPP : op->result;
 }

@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tool.h"
+
 at_u32 io_fail_after, io_fail_errno, io_fail_only;
 
 int io_refused(enum io_call which)
@@ -37,10 +39,17 @@ int io_refused(enum io_call which)
         return r < 0 ? -errno : r;                                                                 \
     } while (0)
 
-ssize_t sys_pread_nowait(int fd, void *buf, size_t n, off_t offset)
+static ssize_t pread_nowait(int fd, void *buf, size_t n, off_t offset)
 {
     struct iovec v = {.iov_base = buf, .iov_len = n};
-    RESULT(IO_PREAD_NOWAIT, preadv2(fd, &v, 1, offset, RWF_NOWAIT));
+    ssize_t r = preadv2(fd, &v, 1, offset, RWF_NOWAIT);
+    tool_kernel_wrote(buf, r > 0 ? (size_t)r : 0);
+    return r;
+}
+
+ssize_t sys_pread_nowait(int fd, void *buf, size_t n, off_t offset)
+{
+    RESULT(IO_PREAD_NOWAIT, pread_nowait(fd, buf, n, offset));
 }
 
 ssize_t sys_pread(int fd, void *buf, size_t n, off_t offset)

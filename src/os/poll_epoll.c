@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tool.h"
 #include "base/util.h"
 #include "os/os.h"
 #include "os/poll.h"
@@ -95,6 +96,7 @@ static int wait_until(int poller, struct epoll_event *e, int n, int64_t deadline
         at_store(&no_pwait2, 1, RELAXED);
         return wait_coarse(poller, e, n, left);
     }
+    tool_kernel_wrote(e, r > 0 ? (size_t)r * sizeof *e : 0);
     return r;
 }
 

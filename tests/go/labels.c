@@ -9,7 +9,8 @@
 
 #include "harness.h"
 
-#define PROCS .procs = "1,2,4,16"
+#define PLAIN .env = "PIRN_SYMBOLS=off" /* quicker */
+#define PROCS .procs = "1,2,4,16", PLAIN
 
 static char text[1 << 18];
 
@@ -33,7 +34,7 @@ static void shows(const char *end)
     CHECK(strstr(text, heading) != NULL);
 }
 
-TEST_RUN(shown)
+TEST_RUN_ATTR(shown, PLAIN)
 {
     shows("");
     CHECK_EQ(pirn_set_label("tenant", "acme"), 0);
@@ -56,7 +57,7 @@ TEST_RUN(shown)
     shows(" \"named\"");
 }
 
-TEST_RUN(room)
+TEST_RUN_ATTR(room, PLAIN)
 {
     char long_one[200];
     memset(long_one, 'x', sizeof long_one - 1);

@@ -337,7 +337,7 @@ TEST_RUN(from_a_dense_stack)
     static int results[2];
     CHECK_EQ(pirn_spawn(&(pirn_attr){.stack_size = PIRN_STACK_DENSE_8K}, dense, results), 0);
     YIELD_UNTIL(atomic_load(&waiting) == 1);
-    if (TEST_ASAN || TEST_TSAN)
+    if (TEST_ASAN || TEST_TSAN || TEST_MSAN)
         SKIP("there are no dense stacks");
     CHECK_EQ(results[0], -ENOTSUP);
     CHECK_EQ(results[1], -ENOTSUP);

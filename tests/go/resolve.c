@@ -377,7 +377,7 @@ static void dials_on_a_small_stack(void *arg)
 
 TEST_RUN_ATTR(dense_stacks, PROCS)
 {
-    if (TEST_ASAN || TEST_TSAN)
+    if (TEST_ASAN || TEST_TSAN || TEST_MSAN)
         SKIP("a sanitizer needs more stack");
     pirn_attr attr = {.stack_size = PIRN_STACK_DENSE_2K};
     CHECK_EQ(pirn_spawn(&attr, asks_on_a_small_stack, "name"), 0);

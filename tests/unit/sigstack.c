@@ -33,7 +33,7 @@ static int spawn_dense(void)
 /* It would run on the 8 KB, and overwrite what lies below. */
 TEST_RUN_ATTR(dense_is_refused, .procs = "1,4")
 {
-    if (TEST_ASAN || TEST_TSAN)
+    if (TEST_ASAN || TEST_TSAN || TEST_MSAN)
         SKIP("a sanitizer's frames don't fit on small stacks: there are none");
     install(SA_RESTART);
     CHECK_EQ(spawn_dense(), -ENOMEM);

@@ -14,7 +14,7 @@
 
 #define KB ((size_t)1 << 10)
 #define GB ((size_t)1 << 30)
-#define SANITIZED (TEST_ASAN || TEST_TSAN) /* frames are much bigger then */
+#define SANITIZED (TEST_ASAN || TEST_TSAN || TEST_MSAN) /* frames are much bigger then */
 
 /* --- sizes ---------------------------------------------------------------------------------------- */
 
