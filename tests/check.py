@@ -21,6 +21,9 @@ import run  # noqa: E402  (tests/run.py)
 ROOT = run.ROOT
 ALL = ('unit', 'go', 'stress', 'fault', 'die', 'planted', 'cxx', 'example')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
+# Those of tests/go that tell most about the machine, in the time that an emulator takes.
+QEMU_GO = {f'go/{name}' for name in ('blocking', 'chan', 'chan_misuse', 'chan_phrases', 'chan_programs', 'defer',
+                                     'identity', 'lockthread', 'once', 'panic', 'recover', 'sched', 'sync')}
 
 # Defaults; what the caller has set wins.
 SANITIZER_ENV = {
@@ -69,14 +72,15 @@ class Check:
                 'make', '--no-print-directory', f'build-{flavour}', 'WERROR=true'])
         return self.built[flavour]
 
-    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None):
+    def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None, only=None):
         """some: the numbers of Ps to try when all groups run; a group that is named runs with all,
-        and with the stress tests at their usual length."""
+        and with the stress tests at their usual length. only: these programs."""
         manifest = ROOT / 'build' / flavour / 'tests' / 'manifest.txt'
         label = label or flavour
         tests = run.manifest_tests(manifest, kinds, label, wrapper)
         tests = [t for t in tests
-                 if not (quick and t.slow) and (label, t.name) not in self.seen]
+                 if not (quick and t.slow) and (label, t.name) not in self.seen
+                 and (not only or t.name.split()[0] in only)]
         if not self.args.groups:
             tests = [t for t in tests if not some or t.env.get('PIRN_PROCS', some[0]) in some]
             for t in tests:
@@ -101,6 +105,7 @@ class Check:
             lib = ROOT / 'build/native/src'
             self.step('tools/check-symbols', ['tools/check-symbols', lib / 'libpirn.so',
                                               lib / 'libpirn.a'])
+            self.step('tools/check-switch', ['tools/check-switch', lib / 'libpirn.so'])
         self.headers()
         runner = run.Runner(self.args.jobs, 1, '', self.args.verbose, lines=False,
                             result=self.result)
@@ -146,6 +151,8 @@ class Check:
             return self.skip('clang', 'clang is not installed')
         if self.build('clang'):
             self.tests('clang', ('unit',), quick=True)
+            self.step('tools/check-switch (clang)',
+                      ['tools/check-switch', ROOT / 'build/clang/src/libpirn.so'])
 
     def small(self):
         """shrunk constants, debug checks"""
@@ -213,12 +220,13 @@ class Check:
         print(f'FAIL {name}: {run.end_of(p.returncode)}\n{run.indent(tail(p.stdout))}', flush=True)
 
     def aarch64(self):
-        """aarch64 under qemu; unit tests"""
+        """aarch64 under qemu; unit tests, and some of go"""
         for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
             if not shutil.which(tool):
                 return self.skip('aarch64', f'{tool} is not installed')
         if self.build('aarch64'):
             self.tests('aarch64', ('unit',), scale=5, wrapper=QEMU)
+            self.tests('aarch64', ('go',), scale=5, wrapper=QEMU, some=('4',), only=QEMU_GO)
 
     def install(self):
         """make install, then an example against what it installed"""
