@@ -22,6 +22,8 @@ ROOT = run.ROOT
 ALL = ('unit', 'go', 'stress', 'fault', 'die', 'planted', 'cxx', 'example')
 CONCURRENT = ('unit', 'go', 'stress')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
+# Those of tests/go that tell most about the machine, in the time that an emulator takes.
+QEMU_GO = r'^go/(blocking|chan|chan_misuse|chan_phrases|chan_programs|defer|identity|lockthread|once|panic|recover|sched|sync) '
 
 # Defaults; what the caller has set wins.
 SANITIZER_ENV = {
@@ -112,6 +114,7 @@ class Check:
             lib = ROOT / 'build/native/src'
             self.step('tools/check-symbols', ['tools/check-symbols', lib / 'libpirn.so',
                                               lib / 'libpirn.a'])
+            self.step('tools/check-switch', ['tools/check-switch', lib / 'libpirn.so'])
         self.headers()
         runner = run.Runner(self.args.jobs, 1, '', self.args.verbose, lines=False,
                             result=self.result)
@@ -168,6 +171,8 @@ class Check:
             return self.skip('clang', 'clang is not installed')
         if self.build('clang'):
             self.tests('clang', ('unit',), quick=True)
+            self.step('tools/check-switch (clang)',
+                      ['tools/check-switch', ROOT / 'build/clang/src/libpirn.so'])
 
     def small(self):
         """shrunk constants, debug checks"""
@@ -235,12 +240,13 @@ class Check:
         print(f'FAIL {name}: {run.end_of(p.returncode)}\n{run.indent(tail(p.stdout))}', flush=True)
 
     def aarch64(self):
-        """aarch64 under qemu; unit tests"""
+        """aarch64 under qemu; unit tests, and some of go"""
         for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
             if not shutil.which(tool):
                 return self.skip('aarch64', f'{tool} is not installed')
-        if self.build('aarch64', ('unit',)):
+        if self.build('aarch64', ('unit', 'go')):
             self.tests('aarch64', ('unit',), scale=5, wrapper=QEMU)
+            self.tests('aarch64', ('go',), scale=5, wrapper=QEMU, some=('4',), only=QEMU_GO)
 
     def install(self):
         """make install, then an example against what it installed"""
