@@ -17,8 +17,7 @@ static void connect_one(int epoll, int port)
     struct linger reset = {1, 0};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     struct epoll_event e = {.events = EPOLLIN, .data.fd = fd};
-    bench_check(fd >= 0
-                    && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0
+    bench_check(fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) == 0
                     && (connect(fd, (struct sockaddr *)&to, sizeof to) == 0 || errno == EINPROGRESS)
                     && epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) == 0,
                 "connect");

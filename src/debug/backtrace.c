@@ -314,10 +314,9 @@ static bool is_one_of(const struct symbol *s, const char *const *names)
  * there), how a report begins: of no interest. */
 static const char *const beginnings[] = {"main_goroutine", "call",   "call_captured",
                                          "go_call_args",   "g_main", NULL};
-static const char *const ends[] = {"switch_to",    "switch_away", "park",   "visit_park",
-                                   "report",       "fatal",       "misuse", "throw",
-                                   "preempt_here", "leave_slow",  "leave",  "lock_slow",
-                                   "take_slow",    NULL};
+static const char *const ends[] = {
+    "switch_to", "switch_away",  "park",       "visit_park", "report",    "fatal",     "misuse",
+    "throw",     "preempt_here", "leave_slow", "leave",      "lock_slow", "take_slow", NULL};
 
 /* How a panic calls what was deferred: pirn_panic says enough. */
 static const char *const between[] = {

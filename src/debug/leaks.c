@@ -335,7 +335,7 @@ static NOINLINE int look(struct groups *s)
 
 static int report(int fd)
 {
-    static struct groups picture; /* under busy */
+    static struct groups picture;  /* under busy */
     static const struct g outside; /* a thread without goroutines */
     struct m *mp = getm();
     const struct g *none = NULL, *me = mp ? mp->curg : &outside;

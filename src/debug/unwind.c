@@ -39,8 +39,8 @@ static bool peek_by_pipe(uintptr_t addr, void *out, size_t n)
     if (pipe2(fds, O_CLOEXEC)) {
         return false;
     }
-    bool read_it = write(fds[1], (const void *)addr, n) == (ssize_t)n
-                   && read(fds[0], out, n) == (ssize_t)n;
+    bool read_it =
+        write(fds[1], (const void *)addr, n) == (ssize_t)n && read(fds[0], out, n) == (ssize_t)n;
     close(fds[0]);
     close(fds[1]);
     return read_it;

@@ -33,11 +33,11 @@ struct pd {
     bool ours;           /* pirn made it, or may treat it so: it stays registered */
     bool held;           /* a call of pirn's has made it, and not yet returned it to the program */
     bool registered;
-    bool closing;   /* by pirn_close, once refs is 0 */
-    bool cancelled; /* by pirn_fd_cancel */
-    bool streams;   /* the short-read hint is allowed */
-    bool empty;     /* the hint: nothing to read, and no edge since */
-    bool odd;       /* its end, an error or urgent data was seen: no hints any more */
+    bool closing;           /* by pirn_close, once refs is 0 */
+    bool cancelled;         /* by pirn_fd_cancel */
+    bool streams;           /* the short-read hint is allowed */
+    bool empty;             /* the hint: nothing to read, and no edge since */
+    bool odd;               /* its end, an error or urgent data was seen: no hints any more */
     struct leaver *leavers; /* who wait until io_uring has let go of it */
 } CACHE_ALIGNED;
 

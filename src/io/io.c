@@ -53,11 +53,10 @@ static bool commit_arm(struct g *gp, void *arg)
 static int wait_plain(struct visit *v, struct io *io)
 {
     struct waiter foreign;
-    struct chan_op op = {
-        .fd = {.number = io->fd,
-               .edge = io->look.edge,
-               .mode = (uint8_t)io->mode,
-               .outlives = !v->mp}};
+    struct chan_op op = {.fd = {.number = io->fd,
+                                .edge = io->look.edge,
+                                .mode = (uint8_t)io->mode,
+                                .outlives = !v->mp}};
     bool goroutine = v->mp;
     op.waiter = waiter_of(v->mp, &foreign, &op);
     visit_park(*v, op.waiter, commit_arm, &op, io->mode == FD_READ ? WAIT_READ : WAIT_WRITE);

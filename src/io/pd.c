@@ -374,7 +374,8 @@ int pd_wait_gone(struct visit *v, int fd, int *err)
         l.waiter = waiter_of(v->mp, &foreign, NULL);
         visit_park(*v, l.waiter, commit_leave, &l, WAIT_CLOSE);
         v->mp = v->mp ? getm() : NULL;
-        v->entered = v->entered && foreign_enter(); /* or the runtime has ended, and has closed it */
+        v->entered =
+            v->entered && foreign_enter(); /* or the runtime has ended, and has closed it */
     }
     *err = l.err;
     return l.second;

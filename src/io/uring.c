@@ -350,9 +350,9 @@ static void turn(void)
  * forbidden by itself. */
 static int check_ring(void)
 {
-    static const unsigned char needed[] = {IORING_OP_READ, IORING_OP_WRITE, IORING_OP_FSYNC,
-                                           IORING_OP_OPENAT, IORING_OP_ASYNC_CANCEL,
-                                           IORING_OP_POLL_ADD};
+    static const unsigned char needed[] = {IORING_OP_READ,         IORING_OP_WRITE,
+                                           IORING_OP_FSYNC,        IORING_OP_OPENAT,
+                                           IORING_OP_ASYNC_CANCEL, IORING_OP_POLL_ADD};
     union {
         struct io_uring_probe probe;
         char room[sizeof(struct io_uring_probe) + 64 * sizeof(struct io_uring_probe_op)];

@@ -32,10 +32,10 @@ struct uring_op {
 };
 
 #if PIRN_HAVE_LIBURING || PIRN_FLAVOUR_MODEL
-void uring_want(void);  /* the factory is asked for it, if it was not; in the runtime or not */
-bool uring_up(void);    /* a ring is there */
+void uring_want(void);     /* the factory is asked for it, if it was not; in the runtime or not */
+bool uring_up(void);       /* a ring is there */
 bool uring_polls_on(void); /* it can be asked to poll again and again */
-void uring_start(void); /* before any M runs; it may fail */
+void uring_start(void);    /* before any M runs; it may fail */
 void uring_start_if_asked(void);      /* by the factory */
 bool uring_stop(int64_t grace);       /* true: something could not be stopped, and is left behind */
 bool uring_put(struct uring_op *);    /* in the runtime; false: there is no ring */

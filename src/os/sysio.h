@@ -66,7 +66,7 @@ int sys_shutdown(int fd, int how);
 int sys_peername(int fd);    /* 0 if it is connected */
 bool sys_met_itself(int fd); /* it is connected to its own address */
 int sys_unlink(const char *path);
-int sys_flags(int fd);    /* O_NONBLOCK and so on */
+int sys_flags(int fd); /* O_NONBLOCK and so on */
 int sys_poll(int fd, short events,
              int64_t deadline); /* what is ready, POLLIN and so on; 0: nothing in time */
 

@@ -229,7 +229,7 @@ static void stop_locked(void)
     sysmon_stop(); /* it looks at Ms */
     m_fini(sched.config.stop_grace, &left_behind);
     left_behind = io_stop(sched.config.stop_grace, left_behind); /* kernel and helpers let go */
-    report_wait();  /* one that was left behind in the midst of it */
+    report_wait(); /* one that was left behind in the midst of it */
     world_end();
     signals_stop(); /* it knows of preempt.c's handler */
     handlers_stop();

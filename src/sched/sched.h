@@ -131,7 +131,7 @@ struct at_end {
 
 struct gextra { /* what few goroutines have; made on demand, kept with the G */
     char name[40];
-    char labels[LABELS_SIZE]; /* pairs of texts: label.c */
+    char labels[LABELS_SIZE];  /* pairs of texts: label.c */
     struct pirn_ctx *ctx;      /* its current context; NULL: the background */
     struct pirn_ctx *own_ctx;  /* the one that it began with, if it uses another now */
     struct pirn_ctx *last_ctx; /* the one that it used before */
@@ -827,10 +827,10 @@ void dump_all(int fd);
 void dump_left(void);
 void dump_forget(const struct g *gp);
 void leaks_forget(const struct g *gp); /* debug/leaks.c */
-void roots_start(void);           /* debug/roots.c */
-void symbols_set_path(void);      /* debug/symbols.c */
-int64_t cycles_look(int64_t now); /* debug/cycles.c: when to look again */
-void quit_start(void);            /* debug/quit.c */
+void roots_start(void);                /* debug/roots.c */
+void symbols_set_path(void);           /* debug/symbols.c */
+int64_t cycles_look(int64_t now);      /* debug/cycles.c: when to look again */
+void quit_start(void);                 /* debug/quit.c */
 void quit_stop(void);
 void quit_if_asked(void);
 void dump_locks(const struct g *gp);

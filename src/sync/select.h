@@ -14,10 +14,10 @@ struct select {
     pirn_case *cases;
     struct chan_op *ops; /* one for each case, while it waits */
     int n;
-    int locked;    /* channels, without duplicates; their cases by order_ */
-    bool in_order; /* the first that is ready, not any */
-    bool fds;      /* there are descriptors among the cases */
-    bool fd_tries; /* the first case is one, and who waits will try it: io/io.c */
+    int locked;      /* channels, without duplicates; their cases by order_ */
+    bool in_order;   /* the first that is ready, not any */
+    bool fds;        /* there are descriptors among the cases */
+    bool fd_tries;   /* the first case is one, and who waits will try it: io/io.c */
     bool fd_outlive; /* a thread can go on after the runtime has ended */
     uint32_t fd_edge;
     at_u32 armed; /* with descriptors: the commit is over */

@@ -67,7 +67,8 @@ TEST_RUN_ATTR(room, PLAIN)
     CHECK_EQ(pirn_set_label(long_one, "1"), -ENOSPC);
     CHECK_EQ(pirn_set_label("b", "%s", long_one), 0);
     CHECK_EQ(pirn_set_label("c", "%s", "1234567"), -ENOSPC);
-    shows(" {a=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, b=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}");
+    shows(
+        " {a=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, b=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx}");
     CHECK_EQ(pirn_set_label("c", "%s", "123456"), 0); /* the last byte */
     CHECK_EQ(pirn_set_label("c", "%s", "1234567"), -ENOSPC);
     shows(" {a=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, b=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx, "
@@ -146,7 +147,7 @@ TEST_RUN_ATTR(inherited, PROCS)
     pirn_group_go(&group, in_group, 1);
     CHECK_EQ(pirn_spawn(&(pirn_attr){.name = "named"}, waits, NULL), 0);
     pirn_timer *t = pirn_after_func(PIRN_US, on_timer, NULL); /* nobody starts it */
-    CHECK_EQ(pirn_set_label("tenant", "other"), 0);          /* theirs stay */
+    CHECK_EQ(pirn_set_label("tenant", "other"), 0);           /* theirs stay */
     until_waiting(7);
     dump();
     printf("%s", text);
@@ -207,7 +208,8 @@ static atomic_bool over;
 static void changes(int i)
 {
     for (int n = 0; !atomic_load(&over); n++) {
-        CHECK_EQ(pirn_set_label("n", "%.*s", n % 40, "0123456789012345678901234567890123456789"), 0);
+        CHECK_EQ(pirn_set_label("n", "%.*s", n % 40, "0123456789012345678901234567890123456789"),
+                 0);
         CHECK_EQ(pirn_set_label("i", n % 3 ? "%d" : NULL, i), 0);
         if (n % 16 == 0)
             pirn_yield();

@@ -239,7 +239,8 @@ static int looks_cost_little(void *arg)
 TEST_ATTR(busy, .timeout = 60, .alone = true)
 {
     if (TEST_TSAN || TEST_ASAN) {
-        SKIP("a sanitizer makes each look more expensive; and without preemption nobody would measure");
+        SKIP("a sanitizer makes each look more expensive; and without preemption nobody would "
+             "measure");
     }
     CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_cost_little, NULL), 0);
 }

@@ -87,9 +87,7 @@ static void receives(struct rand *r)
     bool got;
     switch (rand_below(r, 3)) {
     case 0: got = pirn_chan_try_recv(mix.bus, &v) == 1; break;
-    case 1:
-        got = pirn_chan_recv_until(mix.bus, &v, pirn_deadline(some_ns(r, 300000))) == 0;
-        break;
+    case 1: got = pirn_chan_recv_until(mix.bus, &v, pirn_deadline(some_ns(r, 300000))) == 0; break;
     default: got = pirn_select(PIRN_RECV(mix.bus, &v), PIRN_AFTER(some_ns(r, 300000))) == 0;
     }
     if (got)
