@@ -159,10 +159,14 @@ TEST_ATTR(outside, PROCS)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+static atomic_bool ending;
+
 static void in_a_call_at_the_end(void)
 {
     pirn_blocking_begin();
     atomic_fetch_add(&entered, 1);
+    while (!atomic_load(&ending))
+        plain_sleep(PIRN_MS);
     plain_sleep(300 * PIRN_MS); /* the end has begun by then */
     atomic_fetch_add(&returned, 1);
     pirn_blocking_end();
@@ -175,6 +179,7 @@ static int returns_beside_calls(void *arg)
     for (int i = 0; i < 8; i++)
         pirn_go(in_a_call_at_the_end);
     YIELD_UNTIL(atomic_load(&entered) == 8);
+    atomic_store(&ending, true);
     return 0;
 }
 
@@ -185,6 +190,7 @@ TEST_ATTR(end_beside_calls, PROCS, .timeout = 60)
     for (int i = 0; i < 5; i++) {
         atomic_store(&entered, 0);
         atomic_store(&returned, 0);
+        atomic_store(&ending, false);
         CHECK_EQ(pirn_run_config(&config, returns_beside_calls, NULL), 0);
         CHECK_EQ(atomic_load(&returned), 8);
     }
