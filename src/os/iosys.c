@@ -4,15 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/tool.h"
+#include "os/sigpipe.h"
 
 at_u32 io_fail_after, io_fail_errno, io_fail_only;
 
@@ -72,31 +71,12 @@ int sys_openat(int dir, const char *path, int flags, mode_t mode)
     RESULT(IO_OPEN, openat(dir, path, flags, mode));
 }
 
-/*
- * sendfile has no MSG_NOSIGNAL. The signal of a peer that is gone comes to this thread, while it is
- * blocked here, and is taken away, unless it was pending before.
- */
 static ssize_t sendfile_quiet(int out, int in, off_t *offset, size_t n)
 {
-    sigset_t pipe_set, old, pending;
-    const struct timespec now = {0};
-    sigemptyset(&pipe_set);
-    sigaddset(&pipe_set, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_set, &old);
-    sigemptyset(&pending);
-    if (sigismember(&old, SIGPIPE)) {
-        sigpending(&pending);
-    }
+    struct sigpipe sigpipe;
+    sigpipe_keep_out(&sigpipe);
     ssize_t r = sendfile(out, in, offset, n);
-    int err = errno;
-    if (r < 0 && err == EPIPE && !sigismember(&pending, SIGPIPE)) {
-        while (sigtimedwait(&pipe_set, NULL, &now) < 0 && errno == EINTR) {
-        }
-    }
-    if (!sigismember(&old, SIGPIPE)) {
-        pthread_sigmask(SIG_SETMASK, &old, NULL);
-    }
-    errno = err;
+    sigpipe_let_in(&sigpipe, r >= 0 && (size_t)r == n);
     return r;
 }
 

@@ -7,7 +7,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -16,6 +15,7 @@
 #include "base/tool.h"
 #include "base/util.h"
 #include "os/os.h"
+#include "os/sigpipe.h"
 
 #ifndef RWF_NOSIGNAL
 #define RWF_NOSIGNAL 0x00000100 /* Linux 6.18 */
@@ -117,23 +117,16 @@ static ssize_t write_now(int fd, const struct iovec *iov, int n, int how)
                    : SYS(SYS_CALL_WRITE, pwritev2(fd, iov, n, -1, how));
 }
 
-/* The signal goes to this thread: it is kept out, and taken away if it came of this write. */
 static ssize_t write_without_sigpipe(int fd, const struct iovec *iov, int n, int how)
 {
-    sigset_t pipe_only, before, pending;
-    struct timespec none = {0};
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
-    ssize_t r = write_now(fd, iov, n, how);
-    int saved = errno;
-    if (r == -EPIPE && !sigismember(&pending, SIGPIPE)) {
-        while (sigtimedwait(&pipe_only, NULL, &none) < 0 && errno == EINTR) {
-        }
+    struct sigpipe sigpipe;
+    size_t all = 0;
+    for (int i = 0; i < n; i++) {
+        all += iov[i].iov_len;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
+    sigpipe_keep_out(&sigpipe);
+    ssize_t r = write_now(fd, iov, n, how);
+    sigpipe_let_in(&sigpipe, r >= 0 && (size_t)r == all);
     return r;
 }
 

@@ -211,8 +211,13 @@ static void submit_nothing(void)
 
 static void (*submit)(void);
 
+static at_u32 failing; /* the thread that ends it has to be made before */
+
 static void *submit_from_outside(void *arg)
 {
+    while (!at_load(&failing, ACQUIRE)) {
+        sleep_ns(PIRN_MS);
+    }
     if (submit == submit_nothing) {
         sleep_ns(20 * PIRN_MS); /* it blocks, and no thread can be made */
         pirn_go(write_plainly);
@@ -228,8 +233,10 @@ static void threads_come_back(void)
     pthread_t t;
     CHECK_EQ(pipe(pipe_fds), 0);
     CHECK_EQ(pirn_start(&(pirn_config){.procs = 1}), 0);
+    at_store(&failing, 0, RELAXED);
     CHECK_EQ(pthread_create(&t, NULL, submit_from_outside, NULL), 0);
     fail_threads_from(1);
+    at_store(&failing, 1, RELEASE);
     pirn_wg_go(&wg, blocks_before, submit);
     pirn_wg_wait(&wg);
     pthread_join(t, NULL);

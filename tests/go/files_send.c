@@ -2,6 +2,7 @@
 /* pirn_sendfile. */
 #include "go/files.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
@@ -102,6 +103,35 @@ TEST_RUN_ATTR(no_signal_for_a_gone_peer, PROCS)
     raise(SIGPIPE); /* the mask is as it was */
     CHECK_EQ(atomic_load(&sigpipes), 1);
     signal(SIGPIPE, SIG_DFL);
+    close(fd);
+}
+
+static void *reads_some_and_closes(void *arg)
+{
+    char buf[1000];
+    int fd = *(int *)arg;
+    CHECK_GT(read(fd, buf, sizeof buf), 0);
+    close(fd);
+    return NULL;
+}
+
+/* The peer goes when part is sent: the call says how much, and the kernel raises the signal all the same. */
+TEST_RUN_ATTR(no_signal_when_part_is_sent, PROCS)
+{
+    int fd = temp_file(0);
+    write_file(fd, SIZE);
+    for (int i = 0; i < 10; i++) {
+        int fds[2];
+        off_t at = 0;
+        pthread_t t;
+        pair(fds, i % 2 ? SOCK_NONBLOCK : 0);
+        CHECK_EQ(pthread_create(&t, NULL, reads_some_and_closes, &fds[1]), 0);
+        ssize_t n = pirn_sendfile(fds[0], fd, &at, SIZE); /* more than there is room for */
+        CHECK(n > 0 && n < SIZE && n == at);
+        CHECK_EQ(pirn_sendfile(fds[0], fd, &at, SIZE), -EPIPE);
+        pthread_join(t, NULL);
+        close(fds[0]);
+    }
     close(fd);
 }
 

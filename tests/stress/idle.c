@@ -183,26 +183,41 @@ TEST_ATTR(idle_with_a_thread, .timeout = 100, .alone = true)
 
 /* --- busy ----------------------------------------------------------------------------------------- */
 
-/* Of the thread with this name. */
-static clockid_t cpu_clock_of(const char *name)
+/* The folder in /proc of the thread with this name. */
+static void find_thread(const char *name, char *folder, size_t size)
 {
-    pid_t found = 0;
     DIR *dir = opendir("/proc/self/task");
     CHECK(dir != NULL);
+    folder[0] = '\0';
     for (struct dirent *e; (e = readdir(dir));) {
         char path[300], comm[32] = "";
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", e->d_name);
         FILE *f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
         if (f && fgets(comm, sizeof comm, f) && !strcmp(comm, name)) {
-            found = atoi(e->d_name);
+            snprintf(folder, size, "/proc/self/task/%s", e->d_name);
         }
         if (f) {
             fclose(f);
         }
     }
     closedir(dir);
-    CHECK_GT(found, 0);
-    return (clockid_t)(~(unsigned)found << 3 | 6);
+    CHECK(folder[0] != '\0');
+}
+
+/* How often it has gone to sleep. */
+static long count_sleeps(const char *folder)
+{
+    char path[320], line[100];
+    long n = -1;
+    snprintf(path, sizeof path, "%s/status", folder);
+    FILE *f = fopen(path, "re");
+    CHECK(f != NULL);
+    while (n < 0 && fgets(line, sizeof line, f)) {
+        sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+    }
+    fclose(f);
+    CHECK_GE(n, 0);
+    return n;
 }
 
 static at_u32 enough;
@@ -213,34 +228,36 @@ static void compute(void)
     }
 }
 
-/* Sysmon itself: less than 0.5 % of a CPU, also while more compute than there are Ps. Load beside the test may make
- * a look more expensive: the best of some seconds counts. */
-static int looks_cost_little(void *arg)
+/* Sysmon itself looks every 5 ms while more compute than there are Ps: what a look costs is the benchmarks' to
+ * say. A thread that loses its CPU to others may seem to block, and is looked at again soon: the best counts. */
+static int looks_now_and_then(void *arg)
 {
     pirn_wg wg = {0};
-    clockid_t clock = cpu_clock_of("pirn-sysmon\n");
-    int64_t from = now_ns(), used, best = INT64_MAX;
+    char folder[300];
+    int64_t from = now_ns();
+    double best = 1e9;
+    find_thread("pirn-sysmon\n", folder, sizeof folder);
     for (int i = 0; i < 3 * pirn_procs(0); i++) {
         pirn_wg_go(&wg, compute);
     }
     do {
-        int64_t wall = now_ns(), before = cpu_ns(clock);
+        int64_t wall = now_ns();
+        long before = count_sleeps(folder);
         pirn_sleep(PIRN_SEC / 2);
-        used = (cpu_ns(clock) - before) * PIRN_SEC / (now_ns() - wall);
-        best = used < best ? used : best;
-    } while (best >= PIRN_SEC / 200 && now_ns() < from + 10 * PIRN_SEC);
+        double each = (double)(count_sleeps(folder) - before) * 1e9 / (double)(now_ns() - wall);
+        best = each < best ? each : best;
+    } while (best > 250 && now_ns() < from + 10 * PIRN_SEC);
     at_store(&enough, 1, RELAXED);
     pirn_wg_wait(&wg);
-    printf("sysmon: %.2f %% of a CPU\n", (double)best / 1e7);
-    CHECK_LT(best, PIRN_SEC / 200);
+    printf("sysmon: %.0f looks a second\n", best);
+    CHECK(best <= 250);
     return arg != NULL;
 }
 
 TEST_ATTR(busy, .timeout = 60, .alone = true)
 {
-    if (TEST_TSAN || TEST_ASAN) {
-        SKIP("a sanitizer makes each look more expensive; and without preemption nobody would "
-             "measure");
+    if (TEST_TSAN) {
+        SKIP("without preemption nobody would measure");
     }
-    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_cost_little, NULL), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_now_and_then, NULL), 0);
 }
