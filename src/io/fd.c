@@ -102,21 +102,43 @@ int fd_again(struct fd_use *u)
     return err;
 }
 
-void fd_end(struct fd_use *u)
+/* second: what pd_end() has left to be done. */
+static void end_visit(struct visit v, int fd, int second)
 {
-    struct visit v;
     int err;
-    if (!come_back(&v, u)) {
-        return;
-    }
-    int second = pd_end(u->pd, u->fd, u->mode, true, false, 0);
     if (unlikely(second == PD_LETS_GO)) {
-        second = pd_wait_gone(&v, u->fd, &err);
+        second = pd_wait_gone(&v, fd, &err);
     }
     if (likely(v.mp || v.entered)) {
         go_out(v);
     }
     close_second(second);
+}
+
+void fd_end(struct fd_use *u)
+{
+    struct visit v;
+    if (come_back(&v, u)) {
+        end_visit(v, u->fd, pd_end(u->pd, u->fd, u->mode, true, false, 0));
+    }
+}
+
+/*
+ * What changes a descriptor is counted before it looks whether the number is open. Closed in between, it
+ * would change a number that nobody has, and whoever has it next would find it so. In a visit, which
+ * let_go() ends; 0 or -errno.
+ */
+static int hold(int fd, struct pd **held)
+{
+    struct pd *pd = pd_get(fd);
+    int err = pd ? pd_hold(pd) : is_open(fd) ? -ENOMEM : -EBADF;
+    *held = err ? NULL : pd;
+    return err ? err : is_open(fd) ? 0 : -EBADF;
+}
+
+static void let_go(struct visit v, int fd, struct pd *held)
+{
+    end_visit(v, fd, held ? pd_end(held, fd, FD_READ, false, false, 0) : -1);
 }
 
 static bool is_file(int fd)
@@ -130,24 +152,28 @@ static bool is_file(int fd)
 EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
-    int err = !is_open(fd) ? -EBADF : is_file(fd) ? -EINVAL : 0;
+    int err = hold(fd, &held);
+    err = !err && is_file(fd) ? -EINVAL : err;
     err =
         err ? err : pd_deadline(fd, read == PIRN_NEVER ? 0 : read, write == PIRN_NEVER ? 0 : write);
-    go_out(v);
+    let_go(v, fd, held);
     return err;
 }
 
 EXPORT int pirn_fd_cancel(int fd)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
-    int err = is_open(fd) ? pd_cancel(fd) : -EBADF;
-    go_out(v);
+    int err = hold(fd, &held);
+    err = err ? err : pd_cancel(fd);
+    let_go(v, fd, held);
     return err;
 }
 
@@ -161,14 +187,15 @@ bool fd_is_tcp(int fd)
 EXPORT int pirn_fd_adopt(int fd)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
+    int err = hold(fd, &held);
     int type = sys_sockopt(fd, SOL_SOCKET, SO_TYPE);
-    int err = type == -EBADF ? -EBADF : 0;
     bool streams = type >= 0 && fd_is_tcp(fd) && !sys_has_ulp(fd);
     err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, streams);
-    go_out(v);
+    let_go(v, fd, held);
     return err;
 }
 

@@ -62,6 +62,8 @@ struct pd_look { /* what a call needs to know before it tries */
 
 /* Counts a call that uses it. 0, or -EBADF, -ECANCELED: it is not counted. */
 int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+/* Counts one that is not ended by pirn_fd_cancel. 0 or -EBADF. */
+int pd_hold(struct pd *pd);
 /* Looks again: what it waited for has come. The same results, but it stays counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on

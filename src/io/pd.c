@@ -187,6 +187,15 @@ int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
+int pd_hold(struct pd *pd)
+{
+    uint64_t word = word_lock(&pd->word);
+    int err = pd->closing ? -EBADF : 0;
+    pd->refs += !err;
+    word_unlock(&pd->word, word);
+    return err;
+}
+
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 {
     uint64_t word = word_lock(&pd->word);
