@@ -253,8 +253,8 @@ static int wait_outside(int fd, int events, int64_t deadline)
     return r > 0 ? look_now(fd, events) : r;
 }
 
-/* In a visit, which it ends. */
-static int wait_in(struct visit v, int fd, int events, int64_t deadline)
+/* In a visit, which it ends. 0: it was ready; FD_NEW_DEADLINE; or -errno. */
+static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_t times)
 {
     struct pirn_ctx *ctx = ctx_of(v.mp);
     pirn_case cases[3] = {
@@ -263,7 +263,8 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL}};
     struct chan_op ops[3];
     struct select s = SELECT_INIT(cases, ops, 3, deadline);
-    s.fds = s.fd_outlive = s.in_order = true;
+    s.fds = s.fd_outlive = s.fd_timed = s.in_order = true;
+    s.fd_edge = times;
     if (select_try(v, &s) >= 0) {
         go_out(v);
         return ctx_err(ctx);
@@ -283,17 +284,18 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         int r = wait_outside(fd, events, deadline);
         return r < 0 ? r : r ? 0 : -ETIMEDOUT;
     }
-    return i == 2 ? ctx_err(ctx) : ops[i].fd.why < 0 ? ops[i].fd.why : 0;
+    return i == 2 ? ctx_err(ctx) : ops[i].fd.why == FD_NOT_POLLABLE ? 0 : ops[i].fd.why;
 }
 
 /* The deadlines of the descriptor, and whether it may be waited for at all. */
-static int look_first(int fd, int events, int64_t *deadline)
+static int look_first(int fd, int events, int64_t *deadline, uint32_t *times)
 {
     struct pd_look look;
     struct pd *pd = pd_get(fd);
     if (!pd) {
         return -ENOMEM;
     }
+    *times = pd_times(pd);
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
         int err = pd_again(pd, (enum fd_mode)mode, &look);
         if (err) {
@@ -309,24 +311,26 @@ static int look_first(int fd, int events, int64_t *deadline)
 static int wait_counted(int fd, int events, pirn_ns deadline)
 {
     struct visit v;
-    if (!come_in(&v)) {
-        int r = wait_outside(fd, events, deadline);
-        return r ? r : -ETIMEDOUT;
+    while (come_in(&v)) {
+        struct pirn_ctx *ctx = ctx_of(v.mp);
+        int64_t until = deadline;
+        uint32_t times = 0;
+        int err = look_first(fd, events, &until, &times);
+        err = !err && ctx ? ctx_err(ctx) : err;
+        int r = err ? err : look_now(fd, events);
+        if (r) {
+            go_out(v);
+            return r;
+        }
+        err = wait_in(v, fd, events, until, times);
+        if (err == FD_NEW_DEADLINE) {
+            continue;
+        }
+        r = err ? err : look_now(fd, events);
+        return r ? r : events; /* another was faster: it was ready */
     }
-    struct pirn_ctx *ctx = ctx_of(v.mp);
-    int err = look_first(fd, events, &deadline);
-    err = !err && ctx ? ctx_err(ctx) : err;
-    int r = err ? err : look_now(fd, events);
-    if (r) {
-        go_out(v);
-        return r;
-    }
-    err = wait_in(v, fd, events, deadline);
-    if (err) {
-        return err;
-    }
-    r = look_now(fd, events);
-    return r ? r : events; /* another was faster: it was ready */
+    int r = wait_outside(fd, events, deadline);
+    return r ? r : -ETIMEDOUT;
 }
 
 /* It is counted throughout: a number that is closed meanwhile would look ready. */
