@@ -156,6 +156,37 @@ TEST_RUN_ATTR(ghost, PROCS)
     }
 }
 
+/* Closed behind pirn's back it stays registered, for as long as the dup lives: the generation alone tells. */
+TEST_RUN_ATTR(ghost_of_libc, PROCS)
+{
+    for (int i = 0; i < 20; i++) {
+        char c;
+        struct pair p = tcp_pair();
+        CHECK_EQ(pirn_fd_deadline(p.a, pirn_now() + 10 * PIRN_US, 0), 0);
+        CHECK_EQ(pirn_read(p.a, &c, 1), -ETIMEDOUT); /* registered */
+        int ghost = fcntl(p.a, F_DUPFD_CLOEXEC, 500);
+        CHECK_GE(ghost, 500);
+        CHECK_EQ(close(p.a), 0);
+        int fresh = pirn_listen("udp", "127.0.0.1:0"), other = -1;
+        if (fresh != p.a) { /* it was not the lowest that is free */
+            other = fresh;
+            fresh = pirn_listen("udp", "127.0.0.1:0");
+        }
+        pirn_wg wg = {0};
+        pirn_wg_go(&wg, wait_gives, fresh, (int)PIRN_IN, -EBADF);
+        let_wait();
+        CHECK_EQ(pirn_write(p.b, "x", 1), 1);
+        let_wait();
+        CHECK_EQ(pirn_close(fresh), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(close(ghost), 0);
+        CHECK_EQ(pirn_close(p.b), 0);
+        if (other >= 0) {
+            CHECK_EQ(pirn_close(other), 0);
+        }
+    }
+}
+
 /* One that pirn made, closed behind its back, and its number made anew. */
 TEST_RUN_ATTR(closed_by_libc, PROCS)
 {
