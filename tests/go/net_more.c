@@ -409,6 +409,11 @@ TEST_RUN_ATTR(random_short_reads, PROCS)
 }
 
 /* What is only looked at is still there, though less came than was asked for. */
+static void wait_to_read(int fd)
+{
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER), PIRN_IN);
+}
+
 TEST_RUN_ATTR(peek, PROCS)
 {
     for (int i = 0; i < 20; i++) {
@@ -416,13 +421,11 @@ TEST_RUN_ATTR(peek, PROCS)
         struct iovec iov = {buf, sizeof buf};
         struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
         struct pair p = tcp_pair();
-        CHECK_EQ(pirn_fd_deadline(p.b, pirn_now() + 10 * PIRN_US, 0), 0);
-        CHECK_EQ(pirn_read(p.b, buf, sizeof buf), -ETIMEDOUT); /* registered */
-        CHECK_EQ(pirn_fd_deadline(p.b, 0, 0), 0);
+        pirn_wg wg = {0};
+        pirn_wg_go(&wg, wait_to_read, p.b);
+        let_wait();
         CHECK_EQ(pirn_write(p.a, "data", 4), 4);
-        if (i % 2) {
-            pirn_sleep(100 * PIRN_US);
-        }
+        pirn_wg_wait(&wg); /* the edge has been seen */
         CHECK_EQ(i % 4 < 2 ? pirn_recvfrom(p.b, buf, sizeof buf, MSG_PEEK, NULL, NULL)
                            : pirn_recvmsg(p.b, &msg, MSG_PEEK),
                  4);
