@@ -9,6 +9,8 @@
  * `edges` is still what it was, its operation goes on the queue of its direction. Who has news (an event of
  * the poller, a new deadline, pirn_fd_cancel, pirn_close) takes the lock, adds to `edges`, and takes
  * operations off. So no news is lost between the try and the wait. [D1]
+ * Who only watches does not try, and needs no edges: it looks when it is queued. A new deadline is no readiness:
+ * pirn_fd_wait is told of it by another word, and compares `times` instead; a select has a time of its own.
  *
  * Invariants
  * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
