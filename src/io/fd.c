@@ -102,21 +102,43 @@ int fd_again(struct fd_use *u)
     return err;
 }
 
-void fd_end(struct fd_use *u)
+/* second: what pd_end() has left to be done. */
+static void end_visit(struct visit v, int fd, int second)
 {
-    struct visit v;
     int err;
-    if (!come_back(&v, u)) {
-        return;
-    }
-    int second = pd_end(u->pd, u->fd, u->mode, true, false, 0);
     if (unlikely(second == PD_LETS_GO)) {
-        second = pd_wait_gone(&v, u->fd, &err);
+        second = pd_wait_gone(&v, fd, &err);
     }
     if (likely(v.mp || v.entered)) {
         go_out(v);
     }
     close_second(second);
+}
+
+void fd_end(struct fd_use *u)
+{
+    struct visit v;
+    if (come_back(&v, u)) {
+        end_visit(v, u->fd, pd_end(u->pd, u->fd, u->mode, true, false, 0));
+    }
+}
+
+/*
+ * What changes a descriptor is counted before it looks whether the number is open. Closed in between, it
+ * would change a number that nobody has, and whoever has it next would find it so. In a visit, which
+ * let_go() ends; 0 or -errno.
+ */
+static int hold(int fd, struct pd **held)
+{
+    struct pd *pd = pd_get(fd);
+    int err = pd ? pd_hold(pd) : is_open(fd) ? -ENOMEM : -EBADF;
+    *held = err ? NULL : pd;
+    return err ? err : is_open(fd) ? 0 : -EBADF;
+}
+
+static void let_go(struct visit v, int fd, struct pd *held)
+{
+    end_visit(v, fd, held ? pd_end(held, fd, FD_READ, false, false, 0) : -1);
 }
 
 static bool is_file(int fd)
@@ -130,24 +152,28 @@ static bool is_file(int fd)
 EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
-    int err = !is_open(fd) ? -EBADF : is_file(fd) ? -EINVAL : 0;
+    int err = hold(fd, &held);
+    err = !err && is_file(fd) ? -EINVAL : err;
     err =
         err ? err : pd_deadline(fd, read == PIRN_NEVER ? 0 : read, write == PIRN_NEVER ? 0 : write);
-    go_out(v);
+    let_go(v, fd, held);
     return err;
 }
 
 EXPORT int pirn_fd_cancel(int fd)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
-    int err = is_open(fd) ? pd_cancel(fd) : -EBADF;
-    go_out(v);
+    int err = hold(fd, &held);
+    err = err ? err : pd_cancel(fd);
+    let_go(v, fd, held);
     return err;
 }
 
@@ -161,14 +187,15 @@ bool fd_is_tcp(int fd)
 EXPORT int pirn_fd_adopt(int fd)
 {
     struct visit v;
+    struct pd *held;
     if (!come_in(&v)) {
         return -ESRCH;
     }
+    int err = hold(fd, &held);
     int type = sys_sockopt(fd, SOL_SOCKET, SO_TYPE);
-    int err = type == -EBADF ? -EBADF : 0;
     bool streams = type >= 0 && fd_is_tcp(fd) && !sys_has_ulp(fd);
     err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, streams);
-    go_out(v);
+    let_go(v, fd, held);
     return err;
 }
 
@@ -226,8 +253,8 @@ static int wait_outside(int fd, int events, int64_t deadline)
     return r > 0 ? look_now(fd, events) : r;
 }
 
-/* In a visit, which it ends. */
-static int wait_in(struct visit v, int fd, int events, int64_t deadline)
+/* In a visit, which it ends. 0: it was ready; FD_NEW_DEADLINE; or -errno. */
+static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_t times)
 {
     struct pirn_ctx *ctx = ctx_of(v.mp);
     pirn_case cases[3] = {
@@ -236,7 +263,8 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         {.kind_ = PIRN_CASE_RECV_, .chan_ = ctx ? ctx_done(ctx) : NULL}};
     struct chan_op ops[3];
     struct select s = SELECT_INIT(cases, ops, 3, deadline);
-    s.fds = s.fd_outlive = s.in_order = true;
+    s.fds = s.fd_outlive = s.fd_timed = s.in_order = true;
+    s.fd_edge = times;
     if (select_try(v, &s) >= 0) {
         go_out(v);
         return ctx_err(ctx);
@@ -256,17 +284,18 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline)
         int r = wait_outside(fd, events, deadline);
         return r < 0 ? r : r ? 0 : -ETIMEDOUT;
     }
-    return i == 2 ? ctx_err(ctx) : ops[i].fd.why < 0 ? ops[i].fd.why : 0;
+    return i == 2 ? ctx_err(ctx) : ops[i].fd.why == FD_NOT_POLLABLE ? 0 : ops[i].fd.why;
 }
 
 /* The deadlines of the descriptor, and whether it may be waited for at all. */
-static int look_first(int fd, int events, int64_t *deadline)
+static int look_first(int fd, int events, int64_t *deadline, uint32_t *times)
 {
     struct pd_look look;
     struct pd *pd = pd_get(fd);
     if (!pd) {
         return -ENOMEM;
     }
+    *times = pd_times(pd);
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
         int err = pd_again(pd, (enum fd_mode)mode, &look);
         if (err) {
@@ -282,24 +311,26 @@ static int look_first(int fd, int events, int64_t *deadline)
 static int wait_counted(int fd, int events, pirn_ns deadline)
 {
     struct visit v;
-    if (!come_in(&v)) {
-        int r = wait_outside(fd, events, deadline);
-        return r ? r : -ETIMEDOUT;
+    while (come_in(&v)) {
+        struct pirn_ctx *ctx = ctx_of(v.mp);
+        int64_t until = deadline;
+        uint32_t times = 0;
+        int err = look_first(fd, events, &until, &times);
+        err = !err && ctx ? ctx_err(ctx) : err;
+        int r = err ? err : look_now(fd, events);
+        if (r) {
+            go_out(v);
+            return r;
+        }
+        err = wait_in(v, fd, events, until, times);
+        if (err == FD_NEW_DEADLINE) {
+            continue;
+        }
+        r = err ? err : look_now(fd, events);
+        return r ? r : events; /* another was faster: it was ready */
     }
-    struct pirn_ctx *ctx = ctx_of(v.mp);
-    int err = look_first(fd, events, &deadline);
-    err = !err && ctx ? ctx_err(ctx) : err;
-    int r = err ? err : look_now(fd, events);
-    if (r) {
-        go_out(v);
-        return r;
-    }
-    err = wait_in(v, fd, events, deadline);
-    if (err) {
-        return err;
-    }
-    r = look_now(fd, events);
-    return r ? r : events; /* another was faster: it was ready */
+    int r = wait_outside(fd, events, deadline);
+    return r ? r : -ETIMEDOUT;
 }
 
 /* It is counted throughout: a number that is closed meanwhile would look ready. */

@@ -27,6 +27,7 @@ struct pd {
     uint32_t seq;        /* ++ with each registration, and each end: events of before don't count */
     uint32_t refs;       /* calls that use it now */
     uint32_t life;       /* ++ with the end of each runtime that knew of it */
+    uint32_t times;      /* ++ with each change of a deadline */
     uint16_t poller;     /* with which it is registered */
     uint8_t ring;        /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
     uint8_t kind;        /* enum fd_kind */
@@ -49,6 +50,9 @@ struct pd {
 #define FD_NOT_POLLABLE 1 /* a file: it is always ready */
 #define FD_ENDED 2        /* the runtime has, and this thread only watches; who tries finds out */
 
+#define FD_NEW_DEADLINE                                                                            \
+    3 /* one that is not waited for any more, or not known yet; of who only watches */
+
 /* --- pd.c: by who is in the runtime ------------------------------------------------------------------- */
 
 struct pd *pd_get(int fd); /* NULL: no memory, or not a descriptor */
@@ -62,6 +66,10 @@ struct pd_look { /* what a call needs to know before it tries */
 
 /* Counts a call that uses it. 0, or -EBADF, -ECANCELED: it is not counted. */
 int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+/* How often its deadlines were changed: one who is told of new ones gives it to pd_arm(). */
+uint32_t pd_times(struct pd *pd);
+/* Counts one that is not ended by pirn_fd_cancel. 0 or -EBADF. */
+int pd_hold(struct pd *pd);
 /* Looks again: what it waited for has come. The same results, but it stays counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on

@@ -311,6 +311,7 @@ static void begin_next(struct race *r, int type)
     } else if (err == -EINPROGRESS) {
         r->fd[r->n++] = fd;
     } else {
+        err = err == IO_PAUSE ? -EAGAIN : err;
         lost(r, fd < 0 ? fd : fail(fd, err));
     }
 }
@@ -354,7 +355,8 @@ static int wait_for_them(struct race *r, int64_t next_at, int64_t deadline)
 static int dial_several(const struct addr_list *list, int type, int64_t deadline)
 {
     struct race r = {.list = list, .winner = -1};
-    int err = 0;
+    int err = pirn_ctx_err(pirn_ctx_current());
+    err = !err && deadline <= now_ns() ? -ETIMEDOUT : err; /* else it might be answered at once */
     int64_t next_at = 0;
     while (r.winner < 0 && !err && (r.n || r.next < list->n)) {
         if (r.next < list->n && (r.n == 0 || (now_ns() >= next_at && r.n < AT_ONCE))) {

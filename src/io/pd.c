@@ -9,6 +9,8 @@
  * `edges` is still what it was, its operation goes on the queue of its direction. Who has news (an event of
  * the poller, a new deadline, pirn_fd_cancel, pirn_close) takes the lock, adds to `edges`, and takes
  * operations off. So no news is lost between the try and the wait. [D1]
+ * Who only watches does not try, and needs no edges: it looks when it is queued. A new deadline is no readiness:
+ * pirn_fd_wait is told of it by another word, and compares `times` instead; a select has a time of its own.
  *
  * Invariants
  * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
@@ -187,6 +189,23 @@ int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
+uint32_t pd_times(struct pd *pd)
+{
+    uint64_t word = word_lock(&pd->word);
+    uint32_t times = pd->times;
+    word_unlock(&pd->word, word);
+    return times;
+}
+
+int pd_hold(struct pd *pd)
+{
+    uint64_t word = word_lock(&pd->word);
+    int err = pd->closing ? -EBADF : 0;
+    pd->refs += !err;
+    word_unlock(&pd->word, word);
+    return err;
+}
+
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 {
     uint64_t word = word_lock(&pd->word);
@@ -274,6 +293,10 @@ static int must_wait_locked(struct pd *pd, const struct chan_op *op, int *why)
     }
     if (!op->fd.watches && at_load(&pd->edges[op->fd.mode], RELAXED) != op->fd.edge) {
         return false; /* [D1] */
+    }
+    if (op->fd.timed && pd->times != op->fd.edge) {
+        *why = FD_NEW_DEADLINE;
+        return false; /* [D1], too */
     }
     *why = register_locked(pd, op->fd.number, (enum fd_mode)op->fd.mode, &fresh);
     /* One that is registered now is reported if it is ready. One that was may have been, and the event gone
@@ -461,6 +484,18 @@ struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bo
     return t.first;
 }
 
+/* Who only watches is not told that it is ready, which it is not; or nothing, if its deadline is its own. */
+static void tell_deadline_locked(struct pd *pd, enum fd_mode mode, struct taken *t)
+{
+    news_locked(pd, mode);
+    for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
+        next = op->next;
+        if (!op->fd.watches || op->fd.timed) {
+            wake_locked(pd, op, op->fd.watches ? FD_NEW_DEADLINE : 0, t);
+        }
+    }
+}
+
 int pd_deadline(int fd, int64_t read, int64_t write)
 {
     struct taken t = {NULL, &t.first};
@@ -474,8 +509,8 @@ int pd_deadline(int fd, int64_t read, int64_t write)
     for (int mode = FD_READ; !err && mode <= FD_WRITE; mode++) {
         if (pd->deadline[mode] != when[mode]) {
             pd->deadline[mode] = when[mode];
-            news_locked(pd, (enum fd_mode)mode);
-            wake_queue_locked(pd, (enum fd_mode)mode, true, 0, &t);
+            pd->times++;
+            tell_deadline_locked(pd, (enum fd_mode)mode, &t);
         }
     }
     word_unlock(&pd->word, word);

@@ -31,9 +31,10 @@ struct chan_op {
         pirn_chanv *chan;
         struct {
             int number;
-            uint32_t edge; /* what it knows; if it watches, pd.life */
+            uint32_t edge; /* what it knows: pd.edges, or pd.times; once it watches, pd.life */
             uint8_t mode;  /* enum fd_mode */
             bool watches;  /* wants to know that it is ready, and takes nothing */
+            bool timed;    /* then: and of new deadlines */
             bool counted;  /* then: as one who uses it */
             bool outlives; /* a thread's: it goes on without the runtime, once that has ended */
             bool lets_go;  /* io_uring was told to, and has perhaps not yet */

@@ -278,6 +278,7 @@ static void queue_all(struct select *s)
                        .edge = s->fd_edge,
                        .mode = k->kind_ == PIRN_CASE_READABLE_ ? FD_READ : FD_WRITE,
                        .watches = !s->fd_tries,
+                       .timed = s->fd_timed,
                        .outlives = s->fd_outlive && !s->waiter->g}};
         }
     }

@@ -19,6 +19,7 @@ struct select {
     bool fds;        /* there are descriptors among the cases */
     bool fd_tries;   /* the first case is one, and who waits will try it: io/io.c */
     bool fd_outlive; /* a thread can go on after the runtime has ended */
+    bool fd_timed;   /* it is told of new deadlines; fd_edge: how many there were: io/fd.c */
     uint32_t fd_edge;
     at_u32 armed; /* with descriptors: the commit is over */
     winner_t winner;

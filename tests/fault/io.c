@@ -125,6 +125,26 @@ TEST_RUN_ATTR(connects, PROCS)
     EACH(SYS_CALL_SOCKET, 2, EMFILE, ENOBUFS, ENOMEM);
 }
 
+/* EAGAIN of a connect: one address is tried again, of several that is the error, and one that the program knows. */
+TEST_RUN_ATTR(connects_again, PROCS)
+{
+    char addr[64];
+    int listener = pirn_listen("tcp", ":0");
+    CHECK_GE(listener, 0);
+    addr_of(listener, addr, sizeof addr);
+    int before = count_sockets();
+    fail(1u << SYS_CALL_CONNECT, 0, EAGAIN, 2);
+    int fd = pirn_dial("tcp4", strrchr(addr, ':'));
+    CHECK_GE(fd, 0);
+    CHECK_EQ(pirn_close(fd), 0);
+    fail(1u << SYS_CALL_CONNECT, 0, EAGAIN, 1u << 30);
+    fd = pirn_dial_until("tcp", strrchr(addr, ':'), pirn_now() + 20 * PIRN_MS);
+    fail_no_more();
+    CHECK(fd == -EAGAIN || fd == -ETIMEDOUT); /* two addresses, or one */
+    CHECK_EQ(count_sockets(), before);
+    CHECK_EQ(pirn_close(listener), 0);
+}
+
 /* Registering fails: who must wait is told. */
 TEST_RUN_ATTR(registering, PROCS)
 {

@@ -55,6 +55,43 @@ TEST_RUN_ATTR(pipes, PROCS)
     }
 }
 
+/* The same for one that waits to write. */
+static void write_n(int fd, long n, atomic_long *result)
+{
+    static char much[1 << 20];
+    atomic_store(result, pirn_write(fd, much, (size_t)n));
+}
+
+TEST_RUN_ATTR(writes_later, PROCS)
+{
+    enum { MUCH = 1 << 20 };
+    for (int kind = 0; kind < 4; kind++) {
+        int fd[2], nonblock = kind & 1;
+        if (kind & 2) {
+            int type = SOCK_STREAM | SOCK_CLOEXEC | (nonblock ? SOCK_NONBLOCK : 0);
+            CHECK_EQ(socketpair(AF_UNIX, type, 0, fd), 0);
+        } else {
+            CHECK_EQ(pipe2(fd, O_CLOEXEC | (nonblock ? O_NONBLOCK : 0)), 0);
+        }
+        pirn_wg wg = {0};
+        atomic_long r = 999;
+        int flags = fcntl(fd[1], F_GETFL);
+        pirn_wg_go(&wg, write_n, fd[1], (long)MUCH, &r);
+        let_wait();
+        CHECK_EQ(r, 999);
+        CHECK_EQ(fcntl(fd[1], F_GETFL), flags);
+        char *buf = malloc(MUCH);
+        CHECK_EQ(pirn_read_full(fd[0], buf, MUCH), MUCH);
+        free(buf);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(r, MUCH);
+        CHECK_EQ(fcntl(fd[1], F_GETFL), flags);
+        CHECK_EQ(!!(flags & O_NONBLOCK), nonblock);
+        CHECK_EQ(pirn_close(fd[0]), 0);
+        CHECK_EQ(pirn_close(fd[1]), 0);
+    }
+}
+
 TEST_RUN_ATTR(fifo, PROCS)
 {
     char path[64];

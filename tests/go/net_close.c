@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -155,6 +156,37 @@ TEST_RUN_ATTR(ghost, PROCS)
     }
 }
 
+/* Closed behind pirn's back it stays registered, for as long as the dup lives: the generation alone tells. */
+TEST_RUN_ATTR(ghost_of_libc, PROCS)
+{
+    for (int i = 0; i < 20; i++) {
+        char c;
+        struct pair p = tcp_pair();
+        CHECK_EQ(pirn_fd_deadline(p.a, pirn_now() + 10 * PIRN_US, 0), 0);
+        CHECK_EQ(pirn_read(p.a, &c, 1), -ETIMEDOUT); /* registered */
+        int ghost = fcntl(p.a, F_DUPFD_CLOEXEC, 500);
+        CHECK_GE(ghost, 500);
+        CHECK_EQ(close(p.a), 0);
+        int fresh = pirn_listen("udp", "127.0.0.1:0"), other = -1;
+        if (fresh != p.a) { /* it was not the lowest that is free */
+            other = fresh;
+            fresh = pirn_listen("udp", "127.0.0.1:0");
+        }
+        pirn_wg wg = {0};
+        pirn_wg_go(&wg, wait_gives, fresh, (int)PIRN_IN, -EBADF);
+        let_wait();
+        CHECK_EQ(pirn_write(p.b, "x", 1), 1);
+        let_wait();
+        CHECK_EQ(pirn_close(fresh), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(close(ghost), 0);
+        CHECK_EQ(pirn_close(p.b), 0);
+        if (other >= 0) {
+            CHECK_EQ(pirn_close(other), 0);
+        }
+    }
+}
+
 /* One that pirn made, closed behind its back, and its number made anew. */
 TEST_RUN_ATTR(closed_by_libc, PROCS)
 {
@@ -173,6 +205,56 @@ TEST_RUN_ATTR(closed_by_libc, PROCS)
     CHECK_EQ(pirn_write(q.b, "x", 1), 1);
     pirn_wg_wait(&wg);
     close_pair(q);
+}
+
+/*
+ * What changes a descriptor while another closes it changes that one or none: not a number that nobody has,
+ * which the program's next file would be found with.
+ */
+static atomic_int under_way;
+
+static void change(int fd, int how)
+{
+    int r;
+    do {
+        r = how == 0   ? pirn_fd_cancel(fd)
+            : how == 1 ? pirn_fd_deadline(fd, 1, 1)
+                       : pirn_fd_adopt(fd);
+        atomic_store(&under_way, 1);
+        pirn_yield();
+    } while (!r);
+    CHECK_EQ(r, -EBADF);
+}
+
+TEST_RUN_ATTR(free_number_is_not_changed, PROCS)
+{
+    enum { HIGH = 500 }; /* numbers that the runtime does not take */
+    int s[2], out[2];
+    char c;
+    CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s), 0);
+    CHECK_EQ(pipe2(out, O_CLOEXEC), 0);
+    for (int i = 0; i < (TEST_TSAN || TEST_ASAN ? 90 : 600); i++) {
+        pirn_wg wg = {0};
+        int fd = fcntl(s[0], F_DUPFD_CLOEXEC, HIGH);
+        CHECK_GE(fd, HIGH);
+        atomic_store(&under_way, 0);
+        pirn_wg_go(&wg, change, fd, i % 3);
+        while (!atomic_load(&under_way)) {
+            pirn_yield();
+        }
+        CHECK_EQ(pirn_close(fd), 0);
+        pirn_wg_wait(&wg);
+        CHECK(!is_open(fd));
+        CHECK_EQ(dup2(out[1], fd), fd);
+        CHECK_EQ(pirn_write(fd, "x", 1), 1);
+        CHECK_EQ(dup2(out[0], fd), fd);
+        CHECK_EQ(pirn_read(fd, &c, 1), 1);
+        CHECK_EQ(close(fd), 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        CHECK_EQ(close(s[i]), 0);
+        CHECK_EQ(close(out[i]), 0);
+    }
 }
 
 /* --- ends of a connection: CloseRead, CloseWrite, NotTemporaryRead, EPIPE ------------------------------------ */
@@ -194,6 +276,26 @@ TEST_RUN_ATTR(half_close, PROCS)
     close_pair(p);
 }
 
+/* Readers that wait see the end, be it their own side that ends it; who writes to them is told later. */
+TEST_RUN_ATTR(half_close_wakes, PROCS)
+{
+    for (int i = 0; i < 12; i++) {
+        struct pair p = tcp_pair();
+        pirn_wg wg = {0};
+        for (int k = 0; k < 3; k++) {
+            pirn_wg_go(&wg, read_gives, p.a, (ssize_t)0);
+        }
+        if (i % 2) {
+            let_wait();
+        }
+        CHECK_EQ(i / 2 % 2 ? pirn_shutdown(p.b, SHUT_WR) : pirn_shutdown(p.a, SHUT_RD), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(pirn_write(p.a, "x", 1), 1); /* the other half is as it was */
+        read_gives(p.b, 1);
+        close_pair(p);
+    }
+}
+
 static void reset(int fd)
 {
     struct linger now = {1, 0};
@@ -212,6 +314,7 @@ TEST_RUN_ATTR(reset_is_for_good, PROCS)
     pirn_wg_wait(&wg);
     CHECK_EQ(pirn_read(p.a, &c, 1), 0);
     CHECK_EQ(pirn_write(p.a, &c, 1), -EPIPE);
+    CHECK_EQ(pirn_writev(p.a, (struct iovec[]){{&c, 1}, {&c, 1}}, 2), -EPIPE);
     CHECK_EQ(pirn_close(p.a), 0);
 }
 
@@ -229,30 +332,31 @@ TEST_RUN_ATTR(broken_pipe, PROCS)
     CHECK_EQ(pirn_close(fd[1]), 0);
 }
 
-/* On the standard output it is as for any program. */
-static int write_to_stdout(void *arg)
+/* On the standard output and error it is as for any program. */
+static int write_to_it(void *arg)
 {
-    (void)arg;
-    while (pirn_write(1, "x", 1) == 1) { /* until the other end is closed */
+    while (pirn_write(*(int *)arg, "x", 1) == 1) { /* until the other end is closed */
     }
     return 7;
 }
 
 TEST(sigpipe_of_stdout)
 {
-    int fd[2], status;
-    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    if (pid == 0) {
-        signal(SIGPIPE, SIG_DFL);
-        dup2(fd[1], 1);
+    for (int std = 1; std <= 2; std++) {
+        int fd[2], status;
+        CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            signal(SIGPIPE, SIG_DFL);
+            dup2(fd[1], std);
+            close(fd[0]);
+            _exit(pirn_run(write_to_it, &std));
+        }
         close(fd[0]);
-        _exit(pirn_run(write_to_stdout, NULL));
+        close(fd[1]);
+        CHECK_EQ(waitpid(pid, &status, 0), pid);
+        CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
     }
-    close(fd[0]);
-    close(fd[1]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
-    CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE);
 }
 
 /* Hazard 43: hung-up sockets that nobody reads cost nothing. */

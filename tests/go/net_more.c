@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -254,6 +255,24 @@ TEST_RUN_ATTR(big_write, PROCS)
     free(data);
 }
 
+/* More than the kernel takes at a time, and than an int has room for: /dev/null looks at nothing of it. */
+TEST_RUN(huge_write)
+{
+    size_t total = ((size_t)5 << 30) + 7;
+    char *data = mmap(NULL, total, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data == MAP_FAILED) {
+        SKIP("no room for 5 GB of addresses");
+    }
+    struct iovec iov[3] = {{data, 3}, {data + 3, total - 10}, {data + total - 7, 7}};
+    int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(pirn_write(fd, data, total), total);
+    CHECK_EQ(pirn_write_all(fd, data, total), total);
+    CHECK_EQ(pirn_writev(fd, iov, 3), total);
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK_EQ(munmap(data, total), 0);
+}
+
 TEST_RUN_ATTR(messages, PROCS)
 {
     struct pair p = tcp_pair();
@@ -389,6 +408,32 @@ TEST_RUN_ATTR(random_short_reads, PROCS)
     close_pair(p);
 }
 
+/* What is only looked at is still there, though less came than was asked for. */
+static void wait_to_read(int fd)
+{
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER), PIRN_IN);
+}
+
+TEST_RUN_ATTR(peek, PROCS)
+{
+    for (int i = 0; i < 20; i++) {
+        char buf[64];
+        struct iovec iov = {buf, sizeof buf};
+        struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+        struct pair p = tcp_pair();
+        pirn_wg wg = {0};
+        pirn_wg_go(&wg, wait_to_read, p.b);
+        let_wait();
+        CHECK_EQ(pirn_write(p.a, "data", 4), 4);
+        pirn_wg_wait(&wg); /* the edge has been seen */
+        CHECK_EQ(i % 4 < 2 ? pirn_recvfrom(p.b, buf, sizeof buf, MSG_PEEK, NULL, NULL)
+                           : pirn_recvmsg(p.b, &msg, MSG_PEEK),
+                 4);
+        CHECK_EQ(pirn_read(p.b, buf, sizeof buf), 4);
+        close_pair(p);
+    }
+}
+
 /* The end right behind the data: one edge for both. */
 TEST_RUN_ATTR(end_behind_data, PROCS)
 {
@@ -491,4 +536,61 @@ TEST_RUN_ATTR(watching_takes_nothing, PROCS)
     CHECK_EQ(pirn_read(p.b, &c, 1), 1);
     CHECK_EQ(pirn_fd_wait(p.b, PIRN_IN, pirn_now() + PIRN_MS), -ETIMEDOUT);
     close_pair(p);
+}
+
+/* --- what a connection costs that nothing comes on ------------------------------------------------------------------ */
+
+static long resident(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    CHECK(f != NULL);
+    CHECK_EQ(fscanf(f, "%*d %ld", &pages), 1);
+    fclose(f);
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
+static atomic_int begun;
+
+static void wait_for_the_end(int fd)
+{
+    char c;
+    atomic_fetch_add(&begun, 1);
+    CHECK_EQ(pirn_read(fd, &c, 1), -EBADF);
+}
+
+/* At most 6 KB: its goroutine, and what pirn knows of the descriptor. */
+TEST_RUN_ATTR(idle_connections, PROCS)
+{
+    enum { N = 2000 };
+    static int fds[N][2];
+    struct rlimit old, all;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &old), 0);
+    all = old;
+    all.rlim_cur = all.rlim_max;
+    if (TEST_ASAN || TEST_TSAN || TEST_MSAN || PIRN_SMALL || all.rlim_max < 2 * N + 100) {
+        SKIP("not as it is used, or too few descriptors");
+    }
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &all), 0);
+    pirn_wg wg = {0};
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fds[i]), 0);
+        CHECK_EQ(pirn_fd_adopt(fds[i][0]), 0);
+    }
+    long before = resident();
+    for (int i = 0; i < N; i++) {
+        pirn_wg_go(&wg, wait_for_the_end, fds[i][0]);
+    }
+    while (atomic_load(&begun) < N) {
+        let_wait();
+    }
+    let_wait();
+    long each = (resident() - before) / N;
+    CHECK(each > 1024 && each <= 6 * 1024);
+    for (int i = 0; i < N; i++) {
+        CHECK_EQ(pirn_close(fds[i][0]), 0);
+        CHECK_EQ(close(fds[i][1]), 0);
+    }
+    pirn_wg_wait(&wg);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &old), 0);
 }

@@ -37,14 +37,16 @@ static void wait_at_gate(void)
 }
 
 /* Laid out as glibc does. */
-static struct addrinfo *an_address(unsigned char last, const char *name)
+static struct addrinfo *an_address(unsigned net, unsigned char last, const char *service,
+                                   const char *name)
 {
     struct sockaddr_in *sin;
     struct addrinfo *a = calloc(1, sizeof *a + sizeof *sin);
     CHECK(a != NULL);
     sin = (struct sockaddr_in *)(void *)(a + 1);
     sin->sin_family = AF_INET;
-    sin->sin_addr.s_addr = htonl(0x0a000000 | last);
+    sin->sin_addr.s_addr = htonl(net << 24 | last);
+    sin->sin_port = htons((uint16_t)(service ? atoi(service) : 0));
     a->ai_family = AF_INET;
     a->ai_addrlen = sizeof *sin;
     a->ai_addr = (struct sockaddr *)(void *)sin;
@@ -71,8 +73,9 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *host, const c
         errno = ENETDOWN;
         return -atoi(host + 3);
     }
-    *res = an_address(1, host);
-    (*res)->ai_next = an_address(2, NULL);
+    unsigned net = strncmp(host, "here", 4) ? 10 : 127;
+    *res = an_address(net, net == 10 ? 1 : 2, service, host);
+    (*res)->ai_next = an_address(net, net == 10 ? 2 : 1, service, NULL);
     return 0;
 }
 
@@ -273,6 +276,39 @@ TEST_RUN_ATTR(dial_gives_up, PROCS)
     pirn_ctx_release(ctx);
     set_gate(true);
     SLEEP_UNTIL(atomic_load(&inside) == 0);
+}
+
+/* The first of two addresses, 127.0.0.2, does not answer, since its queue is full: the second is asked, and the
+ * other socket is closed. */
+TEST_RUN_ATTR(dial_goes_on_with_the_next, PROCS)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002)}, to;
+    socklen_t len = sizeof at;
+    int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fds[64], n = 0;
+    CHECK_EQ(bind(full, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(listen(full, 0), 0);
+    CHECK_EQ(getsockname(full, (struct sockaddr *)&at, &len), 0);
+    char addr[64];
+    snprintf(addr, sizeof addr, "127.0.0.2:%d", ntohs(at.sin_port));
+    while (n < 64 && (fds[n] = pirn_dial_until("tcp", addr, pirn_deadline(20 * PIRN_MS))) >= 0)
+        n++;
+    CHECK_LT(n, 64);
+    addr[8] = '1';
+    int listener = pirn_listen("tcp", addr), before = count_fds();
+    CHECK_GE(listener, 0);
+    snprintf(addr, sizeof addr, "here:%d", ntohs(at.sin_port));
+    pirn_ns begin = plain_now();
+    int fd = pirn_dial("tcp", addr);
+    CHECK_GE(fd, 0);
+    CHECK_GE(plain_now() - begin, 300 * PIRN_MS);
+    CHECK_EQ(getpeername(fd, (struct sockaddr *)&to, &len), 0);
+    CHECK_EQ(to.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK_EQ(count_fds(), before);
+    CHECK_EQ(pirn_close(listener), 0);
+    while (n)
+        CHECK_EQ(pirn_close(fds[--n]), 0);
+    close(full);
 }
 
 /* --- the end of the runtime ------------------------------------------------------------------------------ */

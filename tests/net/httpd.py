@@ -18,6 +18,7 @@ from pathlib import Path
 import lib
 from lib import Server, eventually, out, same, test
 
+OWN = 6344 + 4096 + 2 * 16  # bytes that httpd.c allocates for a connection: struct conn, its input
 BIG = os.urandom(1 << 20) * 24
 FOLDER = tempfile.TemporaryDirectory()
 WWW = Path(FOLDER.name) / 'www'
@@ -363,6 +364,10 @@ def ten_thousand():
     if n < 10000:
         print(f'     {n} connections: the hard limit of descriptors is {lib.HARD}')
     with httpd() as s:
+        with s.connect() as c:
+            c.send(get('/plaintext'))
+            c.response()
+        at_first = s.rss()
         conns, poll = {}, select.epoll()
         for _ in range(n):
             c = socket.create_connection(s.addr, timeout=20)
@@ -379,8 +384,9 @@ def ten_thousand():
                     answer = conns[fd].recv(4096)
                     assert answer.endswith(b'Hello, World!'), answer
                     waiting.remove(fd)
-        rss = int(re.search(r'VmRSS:\s+(\d+)', Path(f'/proc/{s.p.pid}/status').read_text())[1])
-        print(f'     {n} connections held and answered twice, {rss / n:.1f} KB each')
+        each = (s.rss() - at_first) / n
+        print(f'     {n} connections held and answered twice, {each / 1024:.1f} KB each')
+        assert each <= 6 * 1024 + OWN, f'{each} bytes a connection, of which {OWN} are the server\'s own'
         for c in conns.values():
             c.close()
 

@@ -91,6 +91,10 @@ class Server:
         f = Path(f'/proc/{self.p.pid}/stat').read_text().rsplit(')', 1)[1].split()
         return (int(f[11]) + int(f[12])) / os.sysconf('SC_CLK_TCK')
 
+    def rss(self):
+        """Bytes of memory that it has."""
+        return int(re.search(r'VmRSS:\s+(\d+)', Path(f'/proc/{self.p.pid}/status').read_text())[1]) * 1024
+
     def connect(self, timeout=20):
         return Conn(self.addr, timeout)
 
