@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Valgrind marks the stack above and below sp whenever sp moves, and must not when it moves to another
+ * stack. That it believes if the new sp is in a stack that it has been told of, other than the last such
+ * stack. But it has one "last stack" for all threads: once another thread has run, it takes the next
+ * frame that this one makes for a switch too, leaves it as it was, not to be accessed, and complains of
+ * each access. So telling it of each goroutine's stack is wrong with two threads.
+ *
+ * Here it is told of two stacks: the first page, and all the rest of the address space. Whatever runs is
+ * on the second one, so no frame looks like a switch; and arch/ lets sp go to another stack by way of the
+ * first page, which is a switch, and another one back. Switches of other libraries, which tell valgrind
+ * of their stacks, are not seen as such any more.
+ *
  * ThreadSanitizer's fibers, one for each goroutine: making one takes it 0.2 ms, so those of ended
  * goroutines are used again. To TSan two goroutines on the same fiber are one, and races between
  * them are not seen; so a fiber rests until as many others as QUARANTINE have ended after it.
@@ -13,6 +24,13 @@ bool tool_on_valgrind;
 __attribute__((constructor(101))) static void look_for_valgrind(void)
 {
     tool_on_valgrind = RUNNING_ON_VALGRIND;
+}
+
+void tool_stacks_begin(void)
+{
+    uintptr_t first_page = 4096;
+    (void)VALGRIND_STACK_REGISTER(0, first_page - 1);
+    (void)VALGRIND_STACK_REGISTER(first_page, UINTPTR_MAX);
 }
 
 #endif

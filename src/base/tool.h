@@ -12,7 +12,7 @@
  * only when the old stack is left for ever. ThreadSanitizer has one fiber for
  * each goroutine; a switch is a synchronisation there, because the fields that
  * belong to the owner of a P pass from goroutine to goroutine with it. Valgrind
- * is told of each stack slot when it is cut.
+ * sees by the way that sp takes that it is a switch (tool.c, arch/).
  *
  * PIRN_RACE: the library for programs that look for races of their own (docs/races.md). The program is
  * built with -fsanitize=thread, pirn itself is not: a switch orders nothing, so goroutines that share a
@@ -84,7 +84,8 @@
 #if PIRN_HAVE_VALGRIND
 #include <valgrind/memcheck.h>
 #include <valgrind/valgrind.h>
-extern bool tool_on_valgrind; /* tool.c */
+extern bool tool_on_valgrind; /* tool.c, also read in arch/ */
+void tool_stacks_begin(void); /* on valgrind; a switch must follow at once, off the main stack */
 #endif
 #if TOOL_RACE
 /* Of TSan; gcc has no header with these. */
@@ -320,25 +321,6 @@ static inline bool tool_knows_new_calls(void)
     return !tool_on_valgrind;
 #else
     return true;
-#endif
-}
-
-/* Returns an id for tool_slot_drop. */
-static inline unsigned tool_slot_cut(void *lo, void *hi)
-{
-    (void)lo, (void)hi;
-#if PIRN_HAVE_VALGRIND
-    return VALGRIND_STACK_REGISTER(lo, hi);
-#else
-    return 0;
-#endif
-}
-
-static inline void tool_slot_drop(unsigned id)
-{
-    (void)id;
-#if PIRN_HAVE_VALGRIND
-    VALGRIND_STACK_DEREGISTER(id);
 #endif
 }
 
