@@ -8,8 +8,9 @@
  *
  * Here it is told of two stacks: the first page, and all the rest of the address space. Whatever runs is
  * on the second one, so no frame looks like a switch; and arch/ lets sp go to another stack by way of the
- * first page, which is a switch, and another one back. Switches of other libraries, which tell valgrind
- * of their stacks, are not seen as such any more.
+ * first page, which is a switch, and another one back. The stacks of threads it knows by itself, so it is
+ * told of the second one anew whenever a thread becomes an M: else a switch to g0 would end in that of the
+ * thread. Switches of other libraries, which tell valgrind of their stacks, are not seen as such any more.
  *
  * ThreadSanitizer's fibers, one for each goroutine: making one takes it 0.2 ms, so those of ended
  * goroutines are used again. To TSan two goroutines on the same fiber are one, and races between
@@ -26,11 +27,18 @@ __attribute__((constructor(101))) static void look_for_valgrind(void)
     tool_on_valgrind = RUNNING_ON_VALGRIND;
 }
 
+#define FIRST_PAGE ((uintptr_t)4096)
+
 void tool_stacks_begin(void)
 {
-    uintptr_t first_page = 4096;
-    (void)VALGRIND_STACK_REGISTER(0, first_page - 1);
-    (void)VALGRIND_STACK_REGISTER(first_page, UINTPTR_MAX);
+    (void)VALGRIND_STACK_REGISTER(0, FIRST_PAGE - 1);
+    tool_stacks_again();
+}
+
+/* What it was told last it finds first. */
+void tool_stacks_again(void)
+{
+    (void)VALGRIND_STACK_REGISTER(FIRST_PAGE, UINTPTR_MAX);
 }
 
 #endif

@@ -85,7 +85,9 @@
 #include <valgrind/memcheck.h>
 #include <valgrind/valgrind.h>
 extern bool tool_on_valgrind; /* tool.c, also read in arch/ */
-void tool_stacks_begin(void); /* on valgrind; a switch must follow at once, off the main stack */
+/* On valgrind; a switch must follow at once, off the main stack. Again: on a thread that will switch. */
+void tool_stacks_begin(void);
+void tool_stacks_again(void);
 #endif
 #if TOOL_RACE
 /* Of TSan; gcc has no header with these. */
@@ -171,6 +173,11 @@ static inline void tool_thread_begin(struct tool_stack *t, void *bottom, size_t 
 {
     *t = (struct tool_stack){};
     (void)bottom, (void)size;
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        tool_stacks_again();
+    }
+#endif
 #if TOOL_ASAN
     t->bottom = bottom;
     t->size = size;
@@ -311,6 +318,16 @@ ALWAYS_INLINE void tool_arrive(struct tool_stack *me)
 #if TOOL_ASAN
     __sanitizer_finish_switch_fiber(me->fake, NULL, NULL);
     me->fake = NULL;
+#endif
+}
+
+/* Valgrind goes on using an alternate signal stack after sigaltstack has taken it away. */
+static inline bool tool_keeps_altstack(void)
+{
+#if PIRN_HAVE_VALGRIND
+    return tool_on_valgrind;
+#else
+    return false;
 #endif
 }
 
