@@ -231,6 +231,17 @@ static inline void tool_looks_at(const void *addr, size_t size)
 #endif
 }
 
+/* A frame, or a part of one, below the sp of a stack that is not in use: valgrind does not see it coming. */
+static inline void tool_frame_made(void *addr, size_t size)
+{
+    (void)addr, (void)size;
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(addr, size);
+    }
+#endif
+}
+
 /* By the kernel, in a call that MemorySanitizer of clang 14 does not know. */
 static inline void tool_kernel_wrote(void *addr, size_t size)
 {
