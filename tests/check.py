@@ -298,12 +298,13 @@ class Check:
                 self.tests(flavour, ('stress',), wrapper=wrapper)
 
     def valgrind(self):
-        """unit tests under valgrind (not part of check)"""
+        """unit and go tests under valgrind, with two Ps (not part of check)"""
         if not shutil.which('valgrind'):
             return self.skip('valgrind', 'valgrind is not installed')
         if self.build('native'):
-            self.tests('native', ('unit',), quick=True, scale=10, label='valgrind',
-                       wrapper=['valgrind', '-q', '--error-exitcode=99'])
+            self.step('tests/valgrind/run', ['tests/valgrind/run', ROOT / 'build/native'])
+            self.tests('native', ('unit', 'go'), quick=True, scale=10, label='valgrind',
+                       only=r'(procs=2|^[^=]*$)', wrapper=['valgrind', '-q', '--error-exitcode=99'])
 
 
 GROUPS = ('quick', 'static', 'model', 'native', 'uring', 'net', 'clang', 'small', 'chaos', 'asan', 'tsan',

@@ -13,6 +13,9 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#if PIRN_HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
 
 struct message {
     size_t len;
@@ -111,6 +114,15 @@ __attribute__((noinline)) void test_fail_str(const char *file, int line, const c
 bool test_str_eq(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool test_on_valgrind(void)
+{
+#if PIRN_HAVE_VALGRIND
+    return RUNNING_ON_VALGRIND;
+#else
+    return false;
+#endif
 }
 
 void test_skip(const char *why)

@@ -137,6 +137,9 @@ extern char test_said[65536];
 /* Bytes that malloc has given out and not got back; with a sanitizer, whose malloc it is, too. */
 size_t test_allocated(void);
 
+/* False too if valgrind's headers were not there at the build: pirn does not know then either. */
+bool test_on_valgrind(void);
+
 void test_register(struct test *t);
 bool test_str_eq(const char *a, const char *b);
 _Noreturn void test_fail(const char *file, int line, const char *what);

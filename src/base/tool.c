@@ -1,5 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Valgrind marks the stack above and below sp whenever sp moves, and must not when it moves to another
+ * stack. That it believes if the new sp is in a stack that it has been told of, other than the last such
+ * stack. But it has one "last stack" for all threads: once another thread has run, it takes the next
+ * frame that this one makes for a switch too, leaves it as it was, not to be accessed, and complains of
+ * each access. So telling it of each goroutine's stack is wrong with two threads.
+ *
+ * Here it is told of two stacks: the first page, and all the rest of the address space. Whatever runs is
+ * on the second one, so no frame looks like a switch; and arch/ lets sp go to another stack by way of the
+ * first page, which is a switch, and another one back. The stacks of threads it knows by itself, so it is
+ * told of the second one anew whenever a thread becomes an M: else a switch to g0 would end in that of the
+ * thread. Switches of other libraries, which tell valgrind of their stacks, are not seen as such any more.
+ *
  * ThreadSanitizer's fibers, one for each goroutine: making one takes it 0.2 ms, so those of ended
  * goroutines are used again. To TSan two goroutines on the same fiber are one, and races between
  * them are not seen; so a fiber rests until as many others as QUARANTINE have ended after it.
@@ -13,6 +25,20 @@ bool tool_on_valgrind;
 __attribute__((constructor(101))) static void look_for_valgrind(void)
 {
     tool_on_valgrind = RUNNING_ON_VALGRIND;
+}
+
+#define FIRST_PAGE ((uintptr_t)4096)
+
+void tool_stacks_begin(void)
+{
+    (void)VALGRIND_STACK_REGISTER(0, FIRST_PAGE - 1);
+    tool_stacks_again();
+}
+
+/* What it was told last it finds first. */
+void tool_stacks_again(void)
+{
+    (void)VALGRIND_STACK_REGISTER(FIRST_PAGE, UINTPTR_MAX);
 }
 
 #endif

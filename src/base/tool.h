@@ -12,7 +12,7 @@
  * only when the old stack is left for ever. ThreadSanitizer has one fiber for
  * each goroutine; a switch is a synchronisation there, because the fields that
  * belong to the owner of a P pass from goroutine to goroutine with it. Valgrind
- * is told of each stack slot when it is cut.
+ * sees by the way that sp takes that it is a switch (tool.c, arch/).
  *
  * PIRN_RACE: the library for programs that look for races of their own (docs/races.md). The program is
  * built with -fsanitize=thread, pirn itself is not: a switch orders nothing, so goroutines that share a
@@ -84,7 +84,10 @@
 #if PIRN_HAVE_VALGRIND
 #include <valgrind/memcheck.h>
 #include <valgrind/valgrind.h>
-extern bool tool_on_valgrind; /* tool.c */
+extern bool tool_on_valgrind; /* tool.c, also read in arch/ */
+/* On valgrind; a switch must follow at once, off the main stack. Again: on a thread that will switch. */
+void tool_stacks_begin(void);
+void tool_stacks_again(void);
 #endif
 #if TOOL_RACE
 /* Of TSan; gcc has no header with these. */
@@ -170,6 +173,11 @@ static inline void tool_thread_begin(struct tool_stack *t, void *bottom, size_t 
 {
     *t = (struct tool_stack){};
     (void)bottom, (void)size;
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        tool_stacks_again();
+    }
+#endif
 #if TOOL_ASAN
     t->bottom = bottom;
     t->size = size;
@@ -219,6 +227,17 @@ static inline void tool_looks_at(const void *addr, size_t size)
 #if PIRN_HAVE_VALGRIND
     if (unlikely(tool_on_valgrind)) {
         (void)VALGRIND_MAKE_MEM_DEFINED(addr, size);
+    }
+#endif
+}
+
+/* A frame, or a part of one, below the sp of a stack that is not in use: valgrind does not see it coming. */
+static inline void tool_frame_made(void *addr, size_t size)
+{
+    (void)addr, (void)size;
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        (void)VALGRIND_MAKE_MEM_UNDEFINED(addr, size);
     }
 #endif
 }
@@ -313,6 +332,16 @@ ALWAYS_INLINE void tool_arrive(struct tool_stack *me)
 #endif
 }
 
+/* Valgrind goes on using an alternate signal stack after sigaltstack has taken it away. */
+static inline bool tool_keeps_altstack(void)
+{
+#if PIRN_HAVE_VALGRIND
+    return tool_on_valgrind;
+#else
+    return false;
+#endif
+}
+
 /* Valgrind does not know process_madvise, and says so. */
 static inline bool tool_knows_new_calls(void)
 {
@@ -320,25 +349,6 @@ static inline bool tool_knows_new_calls(void)
     return !tool_on_valgrind;
 #else
     return true;
-#endif
-}
-
-/* Returns an id for tool_slot_drop. */
-static inline unsigned tool_slot_cut(void *lo, void *hi)
-{
-    (void)lo, (void)hi;
-#if PIRN_HAVE_VALGRIND
-    return VALGRIND_STACK_REGISTER(lo, hi);
-#else
-    return 0;
-#endif
-}
-
-static inline void tool_slot_drop(unsigned id)
-{
-    (void)id;
-#if PIRN_HAVE_VALGRIND
-    VALGRIND_STACK_DEREGISTER(id);
 #endif
 }
 

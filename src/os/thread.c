@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tool.h"
 #include "os/os.h"
 
 int thread_create(pthread_t *out, const char *name, void *(*fn)(void *), void *arg,
@@ -79,7 +80,7 @@ void *thread_altstack_begin(void)
 void thread_altstack_end(void *stack)
 {
     stack_t none = {.ss_flags = SS_DISABLE};
-    if (stack && sigaltstack(&none, NULL) == 0) {
+    if (stack && sigaltstack(&none, NULL) == 0 && !tool_keeps_altstack()) {
         mem_unmap(stack, ALTSTACK);
     }
 }

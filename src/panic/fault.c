@@ -219,6 +219,7 @@ static void go_on_in_panic(int sig, const siginfo_t *info, ucontext_t *u)
 {
     uintptr_t sp = ((uintptr_t)SP(u) - RED_ZONE - 4 * sizeof(void *)) & ~(uintptr_t)15;
     uintptr_t *kept = (uintptr_t *)sp;
+    tool_frame_made((char *)sp - RED_ZONE, (uintptr_t)SP(u) - sp);
     kept[0] = (uintptr_t)SP(u);
     kept[1] = (uintptr_t)PC(u);
     kept[2] = (uintptr_t)FP(u);

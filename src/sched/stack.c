@@ -142,3 +142,22 @@ void stack_check(struct g *gp)
         overflowed(gp);
     }
 }
+
+#if PIRN_HAVE_VALGRIND
+
+static void nothing(void *arg)
+{
+    (void)arg;
+}
+
+/* As a constructor, before there are threads and before the main thread's stack is deep. */
+__attribute__((constructor(102))) static void stack_tool_init(void)
+{
+    static _Alignas(16) char room[1024];
+    if (tool_on_valgrind) {
+        tool_stacks_begin();
+        arch_call_on(room + sizeof room, nothing, NULL);
+    }
+}
+
+#endif

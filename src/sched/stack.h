@@ -19,7 +19,6 @@ struct chunk {
     bool unguarded;
     uint64_t free[CHUNK_WORDS];
     uint64_t warm[CHUNK_WORDS]; /* free, and its pages are kept; a subset of free */
-    unsigned *tool_ids;         /* valgrind only */
 };
 
 struct pool { /* one for each class, under its lock */

@@ -166,26 +166,9 @@ static bool add_chunk_locked(struct pool *pool)
     for (uint32_t i = 0; i < c->nslots; i++) {
         bit_set(c->free, i);
     }
-#if PIRN_HAVE_VALGRIND
-    if (RUNNING_ON_VALGRIND && (c->tool_ids = calloc(c->nslots, sizeof *c->tool_ids))) {
-        for (uint32_t i = 0; i < c->nslots; i++) {
-            char *lo = slot_base(pool, c, i);
-            c->tool_ids[i] = tool_slot_cut(lo, lo + pool->slot_size);
-        }
-    }
-#endif
     insert_chunk_locked(pool, c);
     pool->total += c->nslots;
     return true;
-}
-
-static void drop_tool_ids(struct chunk *c)
-{
-    for (uint32_t i = 0; c->tool_ids && i < c->nslots; i++) {
-        tool_slot_drop(c->tool_ids[i]);
-    }
-    free(c->tool_ids);
-    c->tool_ids = NULL;
 }
 
 /* Its index; any if addr is in none. There are chunks. */
@@ -525,7 +508,6 @@ void stack_fini(bool keep)
         struct pool *pool = &pools[class];
         for (uint32_t i = 0; i < pool->nchunks && !keep; i++) {
             struct chunk *c = pool->chunks[i];
-            drop_tool_ids(c);
             mem_unmap(c->base, c->nslots * pool->slot_size);
             mem_unmap(c, sizeof *c);
         }

@@ -2,8 +2,31 @@
 /*
  * The switch and the start of a stack, aarch64: x19-x30 and d8-d15 are kept, x18
  * is the platform's and untouched. The order on the stack is that of arch.h; what
- * the x86-64 file says about returns holds here too.
+ * the x86-64 file says about returns and about valgrind holds here too.
  */
+#if PIRN_HAVE_VALGRIND
+        .hidden tool_on_valgrind
+#endif
+
+        .macro  if_valgrind label       /* uses x9 */
+#if PIRN_HAVE_VALGRIND
+        adrp    x9, tool_on_valgrind
+        ldrb    w9, [x9, #:lo12:tool_on_valgrind]
+        cbnz    w9, \label
+#endif
+        .endm
+
+        .macro  load_sp_on_valgrind from, back
+#if PIRN_HAVE_VALGRIND
+        mov     x9, #64
+        mov     sp, x9
+        adrp    x9, tool_on_valgrind
+        ldrb    w9, [x9, #:lo12:tool_on_valgrind]
+        mov     sp, \from
+        b       \back
+#endif
+        .endm
+
         .macro  save_registers
         sub     sp, sp, #160
         .cfi_def_cfa_offset 160
@@ -70,9 +93,13 @@ arch_switch:                            /* x0: where sp goes, x1: sp to load */
         save_registers
         mov     x9, sp
         str     x9, [x0]
+        if_valgrind 1f
         mov     sp, x1
+0:      .cfi_remember_state
         restore_registers
         ret
+        .cfi_restore_state
+1:      load_sp_on_valgrind x1, 0b
         .cfi_endproc
         .size   arch_switch, . - arch_switch
 
@@ -86,16 +113,23 @@ arch_start:                             /* x0: where sp goes, x1: top of the new
         save_registers
         mov     x9, sp
         str     x9, [x0]
+        if_valgrind 2f
         mov     sp, x1
-        .cfi_remember_state
+0:      .cfi_remember_state
         .cfi_undefined x30              /* no caller: backtraces end here */
         mov     x29, xzr
         mov     x30, xzr
         bl      g_main                  /* gives the sp to go on with */
+        if_valgrind 3f
         mov     sp, x0
-        .cfi_restore_state
+1:      .cfi_restore_state
+        .cfi_remember_state
         restore_registers
         ret
+        .cfi_restore_state
+2:      load_sp_on_valgrind x1, 0b
+        .cfi_undefined x30
+3:      load_sp_on_valgrind x0, 1b
         .cfi_endproc
         .size   arch_start, . - arch_start
 
@@ -112,14 +146,20 @@ arch_call_on:                           /* x0: sp, x1: function, x2: argument */
         .cfi_offset x30, -8
         mov     x29, sp
         .cfi_def_cfa_register x29
-        and     x9, x0, #-16
-        mov     sp, x9
-        mov     x0, x2
+        and     x0, x0, #-16
+        if_valgrind 2f
+        mov     sp, x0
+0:      mov     x0, x2
         blr     x1
+        if_valgrind 3f
         mov     sp, x29
-        ldp     x29, x30, [sp], #16
+1:      ldp     x29, x30, [sp], #16
+        .cfi_remember_state
         .cfi_def_cfa sp, 0
         ret
+        .cfi_restore_state
+2:      load_sp_on_valgrind x0, 0b
+3:      load_sp_on_valgrind x29, 1b
         .cfi_endproc
         .size   arch_call_on, . - arch_call_on
 

@@ -8,7 +8,31 @@
  * whoever is next: a goroutine that spawns another and waits for it resumes
  * just where the processor expects it to.
  * There is no shadow-stack note, so the linker leaves user shadow stacks off.
+ *
+ * On valgrind sp goes to another stack by way of the first page (base/tool.c says why). Of two writes of
+ * sp valgrind sees the first only if memory is accessed between them: hence the second cmpb. Neither
+ * other threads nor signals come in between, for they do only where a block of code ends.
  */
+#if PIRN_HAVE_VALGRIND
+        .hidden tool_on_valgrind
+#endif
+
+        .macro  if_valgrind label
+#if PIRN_HAVE_VALGRIND
+        cmpb    $0, tool_on_valgrind(%rip)
+        jne     \label
+#endif
+        .endm
+
+        .macro  load_sp_on_valgrind from, back
+#if PIRN_HAVE_VALGRIND
+        movl    $64, %esp
+        cmpb    $0, tool_on_valgrind(%rip)
+        movq    \from, %rsp
+        jmp     \back
+#endif
+        .endm
+
         .macro  save_registers
         pushq   %rbp
         .cfi_adjust_cfa_offset 8
@@ -62,9 +86,13 @@ arch_switch:                            /* rdi: where sp goes, rsi: sp to load *
         endbr64
         save_registers
         movq    %rsp, (%rdi)
+        if_valgrind 1f
         movq    %rsi, %rsp
+0:      .cfi_remember_state
         restore_registers
         ret
+        .cfi_restore_state
+1:      load_sp_on_valgrind %rsi, 0b
         .cfi_endproc
         .size   arch_switch, . - arch_switch
 
@@ -77,15 +105,22 @@ arch_start:                             /* rdi: where sp goes, rsi: top of the n
         endbr64
         save_registers
         movq    %rsp, (%rdi)
+        if_valgrind 2f
         movq    %rsi, %rsp
-        .cfi_remember_state
+0:      .cfi_remember_state
         .cfi_undefined %rip             /* no caller: backtraces end here */
         xorl    %ebp, %ebp
         call    g_main                  /* gives the sp to go on with */
+        if_valgrind 3f
         movq    %rax, %rsp
-        .cfi_restore_state
+1:      .cfi_restore_state
+        .cfi_remember_state
         restore_registers
         ret
+        .cfi_restore_state
+2:      load_sp_on_valgrind %rsi, 0b
+        .cfi_undefined %rip
+3:      load_sp_on_valgrind %rax, 1b
         .cfi_endproc
         .size   arch_start, . - arch_start
 
@@ -101,13 +136,20 @@ arch_call_on:                           /* rdi: sp, rsi: function, rdx: argument
         .cfi_rel_offset %rbp, 0
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
+        andq    $-16, %rdi
+        if_valgrind 2f
         movq    %rdi, %rsp
-        andq    $-16, %rsp
-        movq    %rdx, %rdi
+0:      movq    %rdx, %rdi
         call    *%rsi
-        leave
+        if_valgrind 3f
+        movq    %rbp, %rsp
+1:      popq    %rbp
+        .cfi_remember_state
         .cfi_def_cfa %rsp, 8
         ret
+        .cfi_restore_state
+2:      load_sp_on_valgrind %rdi, 0b
+3:      load_sp_on_valgrind %rbp, 1b
         .cfi_endproc
         .size   arch_call_on, . - arch_call_on
 
