@@ -130,7 +130,8 @@ TEST_RUN_ATTR(no_signal_when_part_is_sent, PROCS)
         int fds[2];
         off_t at = 0;
         pthread_t t;
-        pair(fds, i % 2 ? SOCK_NONBLOCK : 0);
+        pair(fds, 0);
+        CHECK_EQ(fcntl(fds[0], F_SETFL, i % 2 ? O_NONBLOCK : 0), 0);
         struct reader reader = {fds[1], 1000 + i * 1500};
         CHECK_EQ(pthread_create(&t, NULL, reads_some_and_closes, &reader), 0);
         ssize_t n = pirn_sendfile(fds[0], fd, &at, SIZE); /* more than there is room for */

@@ -23,7 +23,9 @@ static int listen_and_close(const char *net, const char *addr)
 TEST_RUN(addresses)
 {
     CHECK_EQ(listen_and_close("tcp", "127.0.0.1:0"), 0);
-    CHECK_EQ(listen_and_close("tcp4", "localhost:0"), 0);
+    char named[64];
+    snprintf(named, sizeof named, "%s:0", this_machine());
+    CHECK_EQ(listen_and_close("tcp4", named), 0);
     CHECK_EQ(listen_and_close("tcp4", ":0"), 0);
     CHECK_EQ(listen_and_close("udp", ":0"), 0);
     CHECK_EQ(listen_and_close("udp4", "127.0.0.1:"), 0);
@@ -83,7 +85,7 @@ TEST_RUN_ATTR(dial, PROCS)
     char addr[64], name[64];
     int listener = pirn_listen("tcp4", "127.0.0.1:0");
     addr_of(listener, addr, sizeof addr);
-    snprintf(name, sizeof name, "localhost%s", strchr(addr, ':'));
+    snprintf(name, sizeof name, "%s%s", this_machine(), strchr(addr, ':'));
     int empty[2] = {pirn_dial("tcp", name), pirn_dial("tcp", strchr(addr, ':'))};
     for (int i = 0; i < 2; i++) {
         CHECK_GE(empty[i], 0);
