@@ -486,10 +486,11 @@ FDS_RING(ring_event_foreign, setup_ring_alone, one_read, byte_comes, reader)
 FDS_RING(ring_event_before, setup_ring_one_byte, one_read, byte_comes, reader_twice)
 FDS_RING(ring_short_reads, setup_ring, both_came, bytes_come, reader_of_two)
 FDS_RING_MORE(ring_two_readers, setup_ring, two_read, two_bytes_come, reader, reader)
-FDS_RING_MORE(ring_two_readers_foreign, setup_ring_foreign, two_read, two_bytes_come, reader, reader)
+FDS_RING_MORE(ring_two_readers_foreign, setup_ring_foreign, two_read, two_bytes_come, reader,
+              reader)
 FDS_RING_MORE(ring_event_and_close, setup_ring, read_or_closed, byte_comes, closer, reader)
-FDS_RING_MORE(ring_event_and_close_foreign, setup_ring_foreign, read_or_closed, byte_comes,
-              closer, reader)
+FDS_RING_MORE(ring_event_and_close_foreign, setup_ring_foreign, read_or_closed, byte_comes, closer,
+              reader)
 FDS_RING(ring_event_and_cancel, setup_ring, read_or_cancelled, byte_comes, canceller, reader)
 FDS_RING_MORE(ring_past_deadline_foreign, setup_ring_alone, read_or_timed_out, byte_comes,
               deadline_setter, reader)
