@@ -171,13 +171,12 @@ static void raise_again(int sig, siginfo_t *info)
     }
 }
 
-/* When the handler returns: a fault comes again, at its place. */
+/* The signal is blocked here: it ends the process when the handler returns, at the place of the fault. (Left to
+ * itself the fault might not come again: a report maps memory, perhaps just there.) */
 static void die_by_default(int sig, siginfo_t *info)
 {
     signal(sig, SIG_DFL);
-    if (info->si_code <= 0) {
-        raise_again(sig, info);
-    }
+    raise_again(sig, info);
 }
 
 static void say_fault(int sig, siginfo_t *info, ucontext_t *u, const struct m *mp)
