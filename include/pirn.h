@@ -88,7 +88,8 @@ typedef struct pirn_config {
  * Starts the runtime, runs fn(arg) as goroutine 1, returns its result when it
  * returns. Goroutines that still wait then are dropped where they stand; one
  * that runs is stopped at its next call into pirn; threads of the program's own
- * that still wait are not woken. -errno if the runtime can't start, -EBUSY from a
+ * that still wait are not woken, but for those that wait for a descriptor, which
+ * wait for it by poll(2) then. -errno if the runtime can't start, -EBUSY from a
  * goroutine. While a runtime runs already (pirn_start), a thread of the program's
  * own may call it: fn runs as one more goroutine. Of the descriptors 0 to 2, those
  * that are closed are opened to /dev/null.

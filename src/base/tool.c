@@ -4,7 +4,8 @@
  * stack. That it believes if the new sp is in a stack that it has been told of, other than the last such
  * stack. But it has one "last stack" for all threads: once another thread has run, it takes the next
  * frame that this one makes for a switch too, leaves it as it was, not to be accessed, and complains of
- * each access. So telling it of each goroutine's stack is wrong with two threads.
+ * each access. (So its code reads, version 3.19, and so the false reports looked that signals brought about.)
+ * So telling it of each goroutine's stack is wrong with two threads.
  *
  * Here it is told of two stacks: the first page, and all the rest of the address space. Whatever runs is
  * on the second one, so no frame looks like a switch; and arch/ lets sp go to another stack by way of the
