@@ -13,8 +13,8 @@
 #include "io/signal.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "os/raise.h"
 
 #define SIGNALS 65
 
@@ -29,13 +29,6 @@ static struct {
 } signals;
 
 /* --- the handler ------------------------------------------------------------------------------------ */
-
-static void raise_again(int sig, siginfo_t *info)
-{
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, info)) {
-        raise(sig); /* then it does not say who sent it */
-    }
-}
 
 /* It comes of what the thread does, which must not go on as if nothing had been. */
 static bool is_fault(int sig, const siginfo_t *info)

@@ -21,10 +21,10 @@
  */
 #include <errno.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "os/raise.h"
 #include "panic/panic.h"
 
 #define RED_ZONE 128
@@ -162,13 +162,6 @@ static _Noreturn void die_of_overflow(const struct g *gp, ucontext_t *u)
     say("\t.stack_size of pirn_attr is for one goroutine, of pirn_config for all; up to 1 GB\n");
     report_goroutines(message, u);
     _exit(2);
-}
-
-static void raise_again(int sig, siginfo_t *info)
-{
-    if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), sig, info)) {
-        raise(sig); /* then it does not say who sent it */
-    }
 }
 
 /* The signal is blocked here: it ends the process when the handler returns, at the place of the fault. (Left to
