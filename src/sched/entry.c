@@ -195,6 +195,11 @@ void enter_twice(struct m *mp)
     throw("entry: a call into pirn from within pirn, or from a signal handler");
 }
 
+void waits_in_handler(void)
+{
+    fatal("a call into pirn that waits, from a signal handler");
+}
+
 void stop_here(struct m *mp)
 {
     if (at_load(&mp->attention, RELAXED) & (M_STOP | M_FORKED)) {

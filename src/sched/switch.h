@@ -111,10 +111,19 @@ ALWAYS_INLINE struct m *switch_to(struct m *mp, struct g *from, struct g *to)
     return switch_finish();
 }
 
+/* On the stack of its thread's signal handlers. The next handler there would overwrite who waits on it. */
+ALWAYS_INLINE bool in_handler(const struct m *mp)
+{
+    return (uintptr_t)__builtin_frame_address(0) - (uintptr_t)mp->altstack < ALTSTACK;
+}
+
 /* The goroutine `from` leaves; `commit` is what must happen to it once it has. next may be NULL. */
 ALWAYS_INLINE struct m *switch_away(struct m *mp, struct g *from, struct g *next,
                                     void (*commit)(struct m *, struct g *))
 {
+    if (unlikely(in_handler(mp))) {
+        waits_in_handler();
+    }
     mp->commit = commit;
     mp->commit_g = from;
     if (likely(next && !(from->flags & G_BOUND) && prepare(mp, next))) {

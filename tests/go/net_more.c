@@ -478,6 +478,36 @@ TEST_RUN_ATTR(urgent, PROCS)
     }
 }
 
+/*
+ * SO_RCVLOWAT makes the kernel silent about less than that. What is there before a read is read; a read that
+ * waits goes on with as much as was asked for, or at the end.
+ */
+TEST_RUN_ATTR(low_water, PROCS)
+{
+    for (int i = 0; i < 20; i++) {
+        char buf[64];
+        int low = 8;
+        struct pair p = tcp_pair();
+        CHECK_EQ(pirn_write(p.a, "one", 3), 3);
+        CHECK_EQ(pirn_read(p.b, buf, sizeof buf), 3);
+        CHECK_EQ(setsockopt(p.b, SOL_SOCKET, SO_RCVLOWAT, &low, sizeof low), 0);
+        CHECK_EQ(pirn_write(p.a, "few", 3), 3);
+        if (i % 2) {
+            CHECK_EQ(pirn_fd_deadline(p.b, pirn_now() + 10 * PIRN_US, 0), 0);
+            pirn_read(p.b, buf, sizeof buf); /* has it, or waits in vain */
+            CHECK_EQ(pirn_fd_deadline(p.b, 0, 0), 0);
+        }
+        CHECK_EQ(pirn_write(p.a, "and more", 8), 8);
+        ssize_t n = pirn_read(p.b, buf, sizeof buf);
+        CHECK(n >= 8 && n <= 11);
+        CHECK_EQ(pirn_write(p.a, "rest", 4), 4);
+        CHECK_EQ(pirn_shutdown(p.a, SHUT_WR), 0);
+        CHECK_EQ(pirn_read(p.b, buf, sizeof buf), 4);
+        CHECK_EQ(pirn_read(p.b, buf, sizeof buf), 0);
+        close_pair(p);
+    }
+}
+
 /* A Unix socket may give less than is there, since descriptors came with it. */
 static void send_fd(int over, int fd)
 {
