@@ -39,6 +39,7 @@ static struct {
     /* under the lock */
     struct pool_job *first, *last;
     uint32_t nqueued, nidle, nliving;
+    uint32_t nnew; /* of the living: have not begun to look for jobs */
     struct helper *living, *dead;
     bool stop, refuses; /* refuses: one that is off the queue has not been told yet */
     at_u32 word;        /* ++ for each job; futex */
@@ -56,6 +57,11 @@ static struct pool_job *take_locked(void)
     return job;
 }
 
+static bool wants_more_locked(void)
+{
+    return pool.nqueued > pool.nidle + pool.nnew && pool.nliving < HELPERS_MOST;
+}
+
 void pool_put(struct pool_job *job)
 {
     lock(&pool.lock);
@@ -64,7 +70,7 @@ void pool_put(struct pool_job *job)
     pool.last = job;
     pool.nqueued++;
     bool wake = pool.nidle > 0;
-    bool more = pool.nqueued > pool.nidle && pool.nliving < HELPERS_MOST;
+    bool more = wants_more_locked();
     at_add(&pool.word, 1, RELAXED);
     unlock(&pool.lock);
     if (wake) {
@@ -123,6 +129,7 @@ static void *helper_main(void *arg)
     struct helper *h = arg;
     struct pool_job *job;
     lock(&pool.lock);
+    pool.nnew -= !h->abandoned;
     for (bool woken = true; !pool.stop && !h->abandoned;) {
         if ((job = take_locked())) {
             if (!run_locked(h, job)) {
@@ -178,11 +185,13 @@ static int make_one(void)
     }
     pool.living = h;
     pool.nliving++;
+    pool.nnew++;
     unlock(&pool.lock); /* who has malloc's lock may be waiting for who waits for this one */
     int err = thread_create(&h->thread, "pirn-helper", helper_main, h, true);
     if (err) {
         lock(&pool.lock);
         unlink_locked(h);
+        pool.nnew--;
         unlock(&pool.lock);
         free(h);
     }
@@ -210,7 +219,7 @@ void pool_make(void)
     for (bool more = true; more && !err;) {
         join_dead();
         lock(&pool.lock);
-        more = pool.nqueued > pool.nidle && pool.nliving < HELPERS_MOST;
+        more = wants_more_locked();
         unlock(&pool.lock);
         err = more ? make_one() : 0;
     }
@@ -243,7 +252,7 @@ static uint32_t abandon_all(void)
         pthread_detach(h->thread);
     }
     pool.living = NULL;
-    pool.nliving = pool.nidle = 0;
+    pool.nliving = pool.nidle = pool.nnew = 0;
     unlock(&pool.lock);
     return n;
 }
@@ -258,8 +267,8 @@ bool pool_stop(int64_t grace)
     futex_wake(&pool.word, INT_MAX);
     uint32_t left = wait_for_end(grace) ? abandon_all() : 0;
     if (left) {
-        say("pirn: %u helper threads are still busy after the runtime has ended, and left behind\n",
-            left);
+        say("pirn: still busy after the runtime has ended, and left behind: %u helper thread%s\n",
+            left, left == 1 ? "" : "s");
     }
     join_dead();
     lock(&pool.lock);
