@@ -127,6 +127,14 @@ struct test {
 #define TEST_MSAN 0
 #endif
 
+/* Written by libc or the kernel in a way that MemorySanitizer does not see. */
+#if TEST_MSAN
+#include <sanitizer/msan_interface.h>
+#define TEST_KNOWN(addr, size) __msan_unpoison(addr, size)
+#else
+#define TEST_KNOWN(addr, size) ((void)(addr), (void)(size))
+#endif
+
 /*
  * Runs fn(arg) in a child, with the default actions for signals that a sanitizer may have taken
  * over, and then exits 0. Returns its wait status; what it wrote to stderr is in test_said.

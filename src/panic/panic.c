@@ -361,6 +361,7 @@ static const char *recover(struct running *r)
 /* The frame of a function that the panic has called. */
 static bool is_called(const struct running *r, void *const *frame)
 {
+    tool_looks_at(frame, 2 * sizeof *frame);
     return frame[0] == r->fp && returns_to_caller(frame);
 }
 
@@ -392,6 +393,7 @@ EXPORT const char *pirn_recover(void)
 {
     struct running *r = top_here()->running;
     void *const *f = __builtin_frame_address(0);
+    tool_looks_at(f, 2 * sizeof *f);
     if (!r || returns_to_caller(f)) {
         return NULL;
     }

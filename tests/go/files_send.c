@@ -156,14 +156,14 @@ static void sends_much(int out, int in)
 /* Its number may be another's by now: a poller's, say. */
 static bool is_still(int fd, const struct stat *was)
 {
-    struct stat st;
+    struct stat st = {.st_mode = 0};
     return fstat(fd, &st) == 0 && st.st_ino == was->st_ino && st.st_dev == was->st_dev;
 }
 
 static void closed_while_it_sends(int flags)
 {
     int fds[2], fd = temp_file(0);
-    struct stat file, socket;
+    struct stat file = {.st_mode = 0}, socket = file;
     pirn_wg wg = {0};
     static char buf[SIZE];
     pair(fds, flags);

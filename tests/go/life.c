@@ -15,7 +15,7 @@
 #include "harness.h"
 
 #define PROCS .procs = "1,2,4,16"
-#define SANITIZED (TEST_TSAN || TEST_ASAN)
+#define SANITIZED (TEST_TSAN || TEST_ASAN || TEST_MSAN)
 #define LONG (20 * PIRN_SEC) /* a bounded wait: far more than it can take */
 
 static atomic_int count, flag;

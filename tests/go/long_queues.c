@@ -14,7 +14,7 @@
 #include "harness.h"
 
 #define PROCS .procs = "1,2,4,16"
-#define SANITIZED (TEST_TSAN || TEST_ASAN)
+#define SANITIZED (TEST_TSAN || TEST_ASAN || TEST_MSAN)
 #define LONG (TEST_TSAN ? 500 : TEST_ASAN ? 5000 : 20000)
 #define SHORT 20
 #define SLACK 25 /* a long queue that is walked at each wake would cost 100 times as much */

@@ -104,7 +104,7 @@ __attribute__((unused)) static int count_sockets(void)
 {
     int n = 0;
     for (int fd = 0; fd < 1024; fd++) {
-        struct stat st;
+        struct stat st = {.st_mode = 0};
         n += fstat(fd, &st) == 0 && S_ISSOCK(st.st_mode);
     }
     return n;

@@ -18,7 +18,7 @@
 
 static bool is_null(int fd)
 {
-    struct stat a, b;
+    struct stat a = {.st_mode = 0}, b = a; /* MemorySanitizer of clang 14 does not know fstat */
     return fstat(fd, &a) == 0 && stat("/dev/null", &b) == 0 && S_ISCHR(a.st_mode)
            && a.st_rdev == b.st_rdev;
 }

@@ -61,7 +61,13 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *host, const c
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
     if (hints && hints->ai_flags & AI_NUMERICHOST) {
         *(void **)&real = dlsym(RTLD_NEXT, "getaddrinfo");
-        return real(host, service, hints, res);
+        int err = real(host, service, hints, res);
+        TEST_KNOWN(res, sizeof *res);
+        for (struct addrinfo *a = err ? NULL : *res; a; a = a->ai_next) {
+            TEST_KNOWN(a, sizeof *a);
+            TEST_KNOWN(a->ai_addr, a->ai_addrlen);
+        }
+        return err;
     }
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
