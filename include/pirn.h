@@ -127,7 +127,9 @@ enum pirn_attr_flags {
  * Stack sizes are rounded up to a power of two. From 64 KB to 1 GB the stack is
  * guarded and takes memory only as it is used, 4 KB at least. 2, 4 and 8 KB are
  * dense stacks: packed in huge pages, no guard but a canary; for goroutines that
- * are known to be shallow (printf alone takes 2 to 3 KB).
+ * are known to be shallow (printf alone takes 2 to 3 KB). They need a program
+ * that is linked with -Wl,-z,now, as pkg-config says: else the first call of each
+ * function of a shared library would take more. Without it they are guarded ones.
  */
 #define PIRN_STACK_DENSE_2K ((size_t)2 << 10)
 #define PIRN_STACK_DENSE_4K ((size_t)4 << 10)

@@ -23,7 +23,9 @@
  *
  * A longjmp out of a block does not run its deferred calls; they are forgotten. C++: destructors run, and
  * exceptions too leave a block with its deferred calls; a catch (...) must rethrow a panic, as it must
- * rethrow the cancellation of a thread, and a panic must not leave a function that is noexcept.
+ * rethrow the cancellation of a thread, and a panic must not leave a function that is noexcept. With less than
+ * 4 KB of stack left (dense stacks of 2 and 4 KB have no more) there is no room for the unwinder: deferred calls
+ * run, destructors don't.
  */
 #ifndef PIRN_H
 #include <pirn.h> /* which includes this */

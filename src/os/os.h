@@ -155,6 +155,9 @@ void thread_altstack_end(void *stack);
 void thread_yield(void);
 int thread_count(void); /* threads of this process, or -errno */
 
+/* program.c */
+bool program_binds_late(void); /* calls into shared libraries need more stack than is dense */
+
 /* mem.c */
 void *mem_map(size_t size);     /* zeroed, committed on touch; NULL if refused */
 void *mem_reserve(size_t size); /* the same with MAP_NORESERVE, small pages only */

@@ -25,6 +25,7 @@
 
 #define SPARES 8
 #define SPARE_TEXT 512
+#define ROOM_TO_UNWIND 4096 /* what libgcc takes, and a deferred call or two */
 
 static struct spare {
     at_u32 used;
@@ -212,11 +213,20 @@ static bool must_unwind(const struct gtop *top, bool is_caught)
     return goes;
 }
 
+/* On small stacks, and at the end of others, there is none. */
+static bool has_room_to_unwind(void)
+{
+    const struct m *mp = getm();
+    const struct g *gp = mp ? mp->curg : NULL;
+    const char *here = __builtin_frame_address(0), *lo = gp ? stack_lo(gp) : NULL;
+    return !gp || here < lo || (size_t)(here - lo) >= ROOM_TO_UNWIND;
+}
+
 static _Noreturn void go_on(struct gtop *top)
 {
     bool is_caught = has_try(top->defers);
     for (;;) {
-        if (unwind_possible && must_unwind(top, is_caught)) {
+        if (unwind_possible && has_room_to_unwind() && must_unwind(top, is_caught)) {
             unwind_frames(top, top->panics);
         }
         struct pirn_defer_ *d = top->defers;

@@ -76,6 +76,7 @@ static void reset(const pirn_config *config, const struct debug_env *env)
     sched.io_says = env->io_says;
     sched.era++;
     sched.class = stack_class(config->stack_size);
+    sched.no_dense = TOOL_BIG_FRAMES || program_binds_late();
     sched.move = env->move;
     sched.thread_idle_most = env->thread_idle_most ? env->thread_idle_most : 10 * PIRN_SEC;
     sched.preempt = !TOOL_TSAN && !env->no_preempt && !(config->flags & PIRN_F_NO_PREEMPT);

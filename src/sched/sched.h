@@ -410,6 +410,7 @@ struct sched {
     pirn_config config;
     uint64_t era;                    /* which runtime of the process this is */
     int class;                       /* of default stacks */
+    bool no_dense;                   /* they would be too small here */
     bool move;                       /* PIRN_DEBUG=move: never twice on the same M */
     locks_held_by_fn *locks_held_by; /* PIRN_DEBUG=locks; preload/locks.c */
     bool leaks;               /* PIRN_DEBUG=leaks: those that are left at the end are shown */

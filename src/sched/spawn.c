@@ -73,11 +73,22 @@ static int set_attr(struct g *gp, const pirn_attr *attr)
     return 0;
 }
 
+/* Instrumented frames are too large for a dense stack; and see program.c. */
+static COLD int not_dense(void)
+{
+    static at_u32 said;
+    if (!TOOL_BIG_FRAMES && !at_xchg(&said, 1, RELAXED)) {
+        say("pirn: dense stacks need a program that is linked with -Wl,-z,now: they are guarded "
+            "ones "
+            "here\n");
+    }
+    return STACK_DENSE;
+}
+
 static int class_of(const pirn_attr *attr)
 {
     int class = attr && attr->stack_size ? stack_class(attr->stack_size) : sched.class;
-    /* Instrumented frames are too large for a dense stack. */
-    return class >= 0 && class < STACK_DENSE && TOOL_BIG_FRAMES ? STACK_DENSE : class;
+    return unlikely(class >= 0 && class < STACK_DENSE && sched.no_dense) ? not_dense() : class;
 }
 
 static inline struct p *p_of(struct m *mp)

@@ -232,6 +232,49 @@ TEST_RUN(exit_runs_destructors)
     CHECK_STR(events.c_str(), "d ~e ~t ");
 }
 
+/* --- small stacks: no room for the unwinder, but for deferred calls --------------------------------- */
+
+static std::atomic<int> counted;
+
+static void counts(void)
+{
+    counted++;
+}
+
+static void leaves(void *how)
+{
+    pirn_defer(pirn_wg_done, static_cast<pirn_wg *>(how));
+    pirn_defer(counts);
+    pirn_exit();
+}
+
+static void recovers_small(void)
+{
+    CHECK(pirn_recover() != nullptr);
+    counted++;
+}
+
+static void panics_small(void *wg)
+{
+    pirn_defer(pirn_wg_done, static_cast<pirn_wg *>(wg));
+    pirn_defer(recovers_small);
+    pirn_panic("small");
+}
+
+TEST_RUN(small_stacks)
+{
+    for (size_t size = 2048; size <= 65536; size *= 2) {
+        pirn_attr attr = {};
+        pirn_wg wg = {};
+        attr.stack_size = size;
+        pirn_wg_add(&wg, 2);
+        CHECK_EQ(pirn_spawn(&attr, leaves, &wg), 0);
+        CHECK_EQ(pirn_spawn(&attr, panics_small, &wg), 0);
+        pirn_wg_wait(&wg);
+    }
+    CHECK_EQ(counted.load(), 12);
+}
+
 static void panics_again(void)
 {
     noted i("i");

@@ -5,6 +5,7 @@
  * expect-first-line: fatal error: SIGSEGV at address 0x0: NULL, or near it
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
+ * skip-in: ubsan the sanitizer finds it first
  */
 #include <pirn.h>
 

@@ -7,6 +7,7 @@
  * skip-in: aarch64 a division by zero does not trap
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
+ * skip-in: ubsan the sanitizer finds it first
  */
 #include <pirn.h>
 #include <signal.h>

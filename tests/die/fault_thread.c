@@ -5,6 +5,7 @@
  * expect-stderr-regex: \A\Z
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
+ * skip-in: ubsan the sanitizer finds it first
  */
 #include <pirn.h>
 #include <pthread.h>

@@ -6,6 +6,7 @@
  * expect-stderr-regex: ^goroutine \d+ \[running\] fails:\n\t(touch at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n\t(touch_it at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n(\t.*\n)*\t(fails at .*fault_try\.c:\d+|\S*fault_try\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
+ * skip-in: ubsan the sanitizer finds it first
  */
 #include <pirn.h>
 #include <stdio.h>

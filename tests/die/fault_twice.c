@@ -6,6 +6,7 @@
  * procs: 2,4
  * skip-in: asan the sanitizer takes the signal itself
  * skip-in: tsan the sanitizer takes the signal itself
+ * skip-in: ubsan the sanitizer finds it first
  */
 #include <pirn.h>
 
