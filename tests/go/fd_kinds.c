@@ -222,7 +222,7 @@ TEST_RUN_ATTR(blocking_sockets, PROCS)
 
 TEST_RUN(none)
 {
-    char c;
+    char c = 0;
     struct iovec v = {&c, 1};
     CHECK_EQ(pirn_read(-1, &c, 1), -EBADF);
     CHECK_EQ(pirn_read(987, &c, 1), -EBADF);

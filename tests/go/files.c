@@ -113,7 +113,7 @@ FILE_TEST(nonblocking_files_are_read_whole)
 
 FILE_TEST(errors)
 {
-    unsigned char buf[100];
+    unsigned char buf[100] = {0};
     int fds[2], fd = temp_file(0), dir = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int ro = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
@@ -124,7 +124,8 @@ FILE_TEST(errors)
     CHECK_EQ(pirn_pread(dir, buf, 1, 0), -EISDIR);
     CHECK_EQ(pirn_pread(fd, buf, 1, -1), -EINVAL);
     CHECK_EQ(pirn_pread(fd, buf, 1, INT64_MIN), -EINVAL);
-    CHECK_EQ(pirn_pread(fd, NULL, 100, 0), -EFAULT);
+    if (!test_on_valgrind()) /* who reports the address */
+        CHECK_EQ(pirn_pread(fd, NULL, 100, 0), -EFAULT);
     CHECK_EQ(pirn_pwrite(-1, buf, 1, 0), -EBADF);
     CHECK_EQ(pirn_pwrite(ro, buf, 1, 0), -EBADF);
     CHECK_EQ(pirn_pwrite(fds[1], buf, 1, 0), -ESPIPE);
