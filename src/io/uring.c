@@ -378,7 +378,7 @@ static int check_ring(void)
 static int make_ring(void)
 {
     static const unsigned flags[] = {IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 0};
-    int err = -EINVAL;
+    int err = !tool_knows_new_calls() ? -EOPNOTSUPP : -EINVAL;
     for (size_t i = 0; err == -EINVAL && i < ARRAY_LEN(flags); i++) {
         struct io_uring_params p = {.flags = flags[i] | IORING_SETUP_CQSIZE,
                                     .cq_entries = COMPLETIONS};
