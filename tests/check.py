@@ -93,7 +93,7 @@ class Check:
         if not self.args.groups:
             tests = [t for t in tests if not some or t.env.get('PIRN_PROCS', some[0]) in some]
             for t in tests:
-                t.env['PIRN_STRESS_SECONDS'] = '1' if some else '2'
+                t.env['PIRN_STRESS_SECONDS'] = '1'
         self.seen.update((label, t.name) for t in tests)
         runner = run.Runner(self.args.jobs, scale * self.args.timeout_scale, label,
                             self.args.verbose, lines=False, result=self.result)

@@ -292,6 +292,8 @@ static int call_all(void *arg)
 
 static void in_the_storm(bool and_say_so)
 {
+    if (test_on_valgrind())
+        SKIP("a fork takes seconds under valgrind, and hundreds are made here");
     if (TEST_TSAN)
         SKIP("ThreadSanitizer calls handlers later, and not during the calls");
     struct sigaction sa = {.sa_handler = counts, .sa_flags = SA_RESTART | SA_ONSTACK};
