@@ -6,11 +6,6 @@ import (
 	"fmt"
 	"gobench/bench"
 	"net"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
-	"syscall"
 )
 
 func serve(c net.Conn) {
@@ -24,48 +19,11 @@ func serve(c net.Conn) {
 	}
 }
 
-func cpu() float64 {
-	var u syscall.Rusage
-	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
-	return float64(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func check(err error) {
-	if err != nil {
-		panic(err)
-	}
-}
-
 func main() {
 	w := bench.Workers()
-	n := bench.Int("N", 50)
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	check(err)
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serve(c)
-		}
-	}()
-	load := exec.Command(os.Getenv("ACCEPT_LOAD"), "load", strconv.Itoa(l.Addr().(*net.TCPAddr).Port), strconv.Itoa(n))
-	to, err := load.StdinPipe()
-	check(err)
-	from, err := load.StdoutPipe()
-	check(err)
-	check(load.Start())
-	text := make([]byte, 32)
-	_, err = from.Read(text[:1])
-	check(err)
-	before := cpu()
-	to.Write([]byte("g"))
-	k, err := from.Read(text)
-	check(err)
-	used := cpu() - before
-	done, err := strconv.ParseFloat(strings.TrimSpace(string(text[:k])), 64)
-	check(err)
-	fmt.Printf("accept %d %.1f\n", w, used/done)
+	load := bench.StartLoad("ACCEPT_LOAD", bench.Listen(serve), bench.Int("N", 50))
+	before := bench.CPU()
+	done := load.Run()
+	fmt.Printf("accept %d %.1f\n", w, (bench.CPU()-before)/done)
 	fmt.Printf("accept_rate %d %.1f\n", w, float64(bench.Int("LOAD_MS", 500))*1e6/done)
 }
