@@ -195,7 +195,7 @@ void enter_twice(struct m *mp)
     throw("entry: a call into pirn from within pirn, or from a signal handler");
 }
 
-void waits_in_handler(void)
+void handler_may_not_wait(void)
 {
     fatal("a call into pirn that waits, from a signal handler");
 }

@@ -452,7 +452,7 @@ static inline bool m_told_to_stop(const struct m *mp)
  */
 void enter_slow(struct m *mp);
 COLD _Noreturn void enter_twice(struct m *mp);
-COLD _Noreturn void waits_in_handler(void);
+COLD _Noreturn void handler_may_not_wait(void);
 void leave_slow(struct m *mp);
 
 /* The next entry is with this memory, of the heap: it is freed if the goroutine ends there. */

@@ -122,7 +122,7 @@ ALWAYS_INLINE struct m *switch_away(struct m *mp, struct g *from, struct g *next
                                     void (*commit)(struct m *, struct g *))
 {
     if (unlikely(in_handler(mp))) {
-        waits_in_handler();
+        handler_may_not_wait();
     }
     mp->commit = commit;
     mp->commit_g = from;

@@ -111,6 +111,7 @@ ZERO(int, factory_start, void)
 ZERO(int, m_start, struct p *pp UNUSED, bool born UNUSED)
 ZERO(int, cpu_count, void)
 ZERO(int64_t, coarse_now, void)
+ZERO(bool, program_binds_late, void)
 ZERO(bool, stack_contains, const void *addr UNUSED)
 
 /* Of goroutines and Ms that run, and there are none. */

@@ -27,6 +27,11 @@ STUB void enter_twice(struct m *mp)
     model_fail("M %d enters twice", mp->id);
 }
 
+STUB void handler_may_not_wait(void)
+{
+    model_fail("waits in a signal handler");
+}
+
 STUB struct m *enter_anyway(void)
 {
     return enter();
