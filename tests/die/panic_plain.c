@@ -2,7 +2,7 @@
 /*
  * Number 81: the message, its goroutine with its frames, who has made it, the others.
  * expect-exit: 2
- * expect-stderr-regex: \Apanic: boom 7\n\ngoroutine \d+ \[running\] worker "busy":\n\t(worker at .*panic_plain\.c:\d+|\S*panic_plain\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at .*panic_plain.c:\d+\n\ngoroutine 1 \[wait group wait.*\] main:\n(\t.*\n)+\tstarted by pirn_run\n
+ * expect-stderr-regex: \Apanic: boom 7\n\ngoroutine \d+ \[running\] worker "busy":\n\t(worker at .*panic_plain\.c:\d+|\S*panic_plain\+0x\w+)\n(\t\S+\+0x\w+\n)*\tcreated by goroutine 1 at .*panic_plain.c:\d+\n\ngoroutine 1 \[(wait group wait|running).*\] main:\n(\t.*\n)+\tstarted by pirn_run\n
  * expect-stdout: deferred
  * procs: 1,4
  */
