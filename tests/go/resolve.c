@@ -253,6 +253,7 @@ TEST_RUN_ATTR(as_many_helpers_as_lookups, PROCS)
         pirn_wg_go(&wg, asks, many_names[i], AF_UNSPEC);
     }
     SLEEP_UNTIL(atomic_load(&inside) == N);
+    SLEEP_UNTIL(count_helpers() >= N); /* who makes them names them, a moment later */
     CHECK_EQ(count_helpers(), N);
     set_gate(true);
     pirn_wg_wait(&wg);
