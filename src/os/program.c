@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the program is like. Where functions of shared libraries are bound at their first call, that call takes
- * some 4 KB of stack, since the dynamic linker saves all vector registers.
+ * more stack than a dense one of 4 KB has, since the dynamic linker saves all vector registers.
  */
 #include <link.h>
 #include <stdlib.h>

@@ -207,7 +207,7 @@ static void end_storm(pthread_t thread)
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
-/* After a storm, for good: what was sent last may still be on its way to a thread. */
+/* For good: what a storm has sent last may still be on its way to a thread when all is over. */
 static void ignore_the_rest(int sig)
 {
     signal(sig, SIG_IGN);
