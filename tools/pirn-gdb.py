@@ -34,7 +34,7 @@ def symbol(name, file, is_static=False):
         found = [s for s in [gdb.lookup_global_symbol(name)] if s]
         found += gdb.lookup_static_symbols(name)  # in the archive they are local
     for s in found:
-        if s.symtab and s.symtab.filename.endswith((file, 'src/sched/sched.h')):
+        if s.symtab and s.symtab.filename.endswith((file, 'src/sched/gmp.h')):
             return s.value()
     raise gdb.GdbError('There is no debug information of pirn here.')
 

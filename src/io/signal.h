@@ -52,7 +52,7 @@ struct watch *signal_unwatch(const void *who);
 /* Nobody watches it any more; records that are left with nothing to watch are put before *gone. */
 int signal_let_be(int sig, enum signal_action to, struct watch **gone);
 
-/* sched.h has signals_pending() and the others that the scheduler calls. */
+/* above.h of the scheduler has signals_pending() and the others that the scheduler calls. */
 
 /* notify.c: by a context that is cancelled. */
 void signal_end_of(struct pirn_ctx *ctx);
