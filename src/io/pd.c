@@ -41,6 +41,7 @@
 #include <poll.h>
 
 #include "io/fd.h"
+#include "io/pd.h"
 #include "os/poll.h"
 #include "os/sysio.h"
 
@@ -78,73 +79,7 @@ struct pd *pd_get(int fd)
     return chunk ? &chunk[fd % CHUNK] : NULL;
 }
 
-/* --- queues, under the lock --------------------------------------------------------------------------------- */
-
-static void put_locked(struct pd *pd, struct chan_op *op)
-{
-    struct chan_queue *q = &pd->q[op->fd.mode];
-    op->queued = true;
-    op->next = NULL;
-    op->prev = q->last;
-    *(q->last ? &q->last->next : &q->first) = op;
-    q->last = op;
-    netpoll_waits(1);
-}
-
-static void remove_locked(struct pd *pd, struct chan_op *op)
-{
-    struct chan_queue *q = &pd->q[op->fd.mode];
-    op->queued = false;
-    *(op->prev ? &op->prev->next : &q->first) = op->next;
-    *(op->next ? &op->next->prev : &q->last) = op->prev;
-    netpoll_waits(-1);
-}
-
-struct taken {
-    struct waiter *first, **last;
-};
-
-/* False: something else came first, it is not to be woken. */
-static bool wake_locked(struct pd *pd, struct chan_op *op, int why, struct taken *t)
-{
-    void *none = NULL;
-    remove_locked(pd, op);
-    if (op->winner && !at_cas(op->winner, &none, (void *)op, RELAXED, RELAXED)) {
-        return false;
-    }
-    op->fd.why = (int16_t)why;
-    op->ok = true;
-    op->waiter->next = NULL;
-    *t->last = op->waiter;
-    t->last = &op->waiter->next;
-    return true;
-}
-
-/* Who only watches, and one of the others; all: everybody. */
-static void wake_queue_locked(struct pd *pd, enum fd_mode mode, bool all, int why, struct taken *t)
-{
-    bool woken = false;
-    for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
-        next = op->next;
-        if (all || op->fd.watches || !woken) {
-            woken |= wake_locked(pd, op, why, t) && !op->fd.watches;
-        }
-    }
-}
-
-static void news_locked(struct pd *pd, enum fd_mode mode)
-{
-    at_store(&pd->edges[mode], at_load(&pd->edges[mode], RELAXED) + 1, RELAXED); /* [D1] */
-}
-
-/* Everybody, in both directions. */
-static void wake_all_locked(struct pd *pd, int why, struct taken *t)
-{
-    for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
-        news_locked(pd, (enum fd_mode)mode);
-        wake_queue_locked(pd, (enum fd_mode)mode, true, why, t);
-    }
-}
+/* --- the whole, under the lock ------------------------------------------------------------------------------- */
 
 /* Nobody uses it: as if the number had never been seen; but for what io_uring has of it. */
 static void clear_locked(struct pd *pd)
@@ -214,11 +149,8 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
-/*
- * Under the lock, so that nobody finds the number before it is free, or another's. The result is to be closed
- * by the caller, where it may wait; -1: nothing; or PD_LETS_GO.
- */
-static int close_locked(struct pd *pd, int fd, int *err)
+/* Under the lock, so that nobody finds the number before it is free, or another's. */
+int pd_close_locked(struct pd *pd, int fd, int *err)
 {
     unregister_locked(pd, fd);
     if (unlikely(pd->ring)) {
@@ -229,7 +161,7 @@ static int close_locked(struct pd *pd, int fd, int *err)
     return second;
 }
 
-/* One call less. The same result. */
+/* One call less. The result of pd_close_locked(), or -1. */
 static int drop_ref_locked(struct pd *pd, int fd)
 {
     int err;
@@ -241,7 +173,7 @@ static int drop_ref_locked(struct pd *pd, int fd)
         return -1;
     }
     if (pd->closing) {
-        return close_locked(pd, fd, &err);
+        return pd_close_locked(pd, fd, &err);
     }
     unregister_locked(pd, fd);
     return unlikely(pd->ring) ? PD_LETS_GO : -1;
@@ -353,100 +285,7 @@ bool pd_disarm(struct chan_op *op)
     return second != PD_LETS_GO;
 }
 
-/* --- until io_uring has let go [D3] ----------------------------------------------------------------------------- */
-
-struct leaver {
-    struct leaver *next;
-    struct waiter *waiter;
-    int fd, second, err;
-    bool over; /* nothing is left to be done */
-};
-
-/* True: not yet. Else what is left to be done is done, if another has not been faster. */
-static bool has_it_still(struct leaver *l, bool waits)
-{
-    struct pd *pd = pd_get(l->fd);
-    uint64_t word = word_lock(&pd->word);
-    l->over = !(pd->ring & RING_STOPS_ANY);
-    if (l->over && pd->closing && pd->refs == 0) {
-        l->second = close_locked(pd, l->fd, &l->err);
-        l->over = l->second != PD_LETS_GO;
-    }
-    bool still = !l->over;
-    if (still && waits) {
-        l->next = pd->leavers;
-        pd->leavers = l;
-        netpoll_waits(1);
-    }
-    word_unlock(&pd->word, word);
-    return still; /* then l may be gone */
-}
-
-static bool commit_leave(struct g *gp, void *arg)
-{
-    (void)gp;
-    return has_it_still(arg, true);
-}
-
-int pd_wait_gone(struct visit *v, int fd, int *err)
-{
-    struct waiter foreign;
-    struct leaver l = {.fd = fd, .second = -1};
-    /* Twice: when the ring has let go, it closes the number. */
-    while (!l.over && (v->mp || v->entered)) {
-        l.waiter = waiter_of(v->mp, &foreign, NULL);
-        visit_park(*v, l.waiter, commit_leave, &l, WAIT_CLOSE);
-        v->mp = v->mp ? getm() : NULL;
-        v->entered =
-            v->entered && foreign_enter(); /* or the runtime has ended, and has closed it */
-    }
-    *err = l.err;
-    return l.second;
-}
-
-void pd_settle(struct visit v, int fd)
-{
-    struct leaver l = {.fd = fd, .second = -1};
-    if (v.mp) {
-        v.mp = getm();
-        l.second = pd_wait_gone(&v, fd, &l.err);
-    }
-    while (!v.mp && has_it_still(&l, false)) {
-        thread_yield();
-    }
-    if (l.second >= 0) {
-        sys_close(l.second);
-    }
-}
-
-static void wake_leavers_locked(struct pd *pd, struct taken *t)
-{
-    struct leaver *l = pd->leavers;
-    pd->leavers = NULL;
-    for (struct leaver *next; l; l = next) {
-        next = l->next;
-        netpoll_waits(-1);
-        l->waiter->next = NULL;
-        *t->last = l->waiter;
-        t->last = &l->waiter->next;
-    }
-}
-
 /* --- news ------------------------------------------------------------------------------------------------------ */
-
-static void event_locked(struct pd *pd, uint32_t ready, struct taken *t)
-{
-    pd->odd |= (ready & POLL_ODD) != 0;
-    if (ready & POLL_READ) {
-        news_locked(pd, FD_READ);
-        pd->empty = false;
-        wake_queue_locked(pd, FD_READ, false, 0, t);
-    }
-    if (ready & POLL_WRITE) {
-        news_locked(pd, FD_WRITE);
-        wake_queue_locked(pd, FD_WRITE, false, 0, t);
-    }
-}
 
 struct waiter *pd_event(uint64_t tag, uint32_t ready)
 {
@@ -455,30 +294,6 @@ struct waiter *pd_event(uint64_t tag, uint32_t ready)
     uint64_t word = word_lock(&pd->word);
     if (likely(pd->registered && pd->seq == (uint32_t)(tag >> 32))) {
         event_locked(pd, ready, &t);
-    }
-    word_unlock(&pd->word, word);
-    return t.first;
-}
-
-struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over)
-{
-    struct taken t = {NULL, &t.first};
-    bool fresh;
-    int fd = (int)(uint32_t)tag;
-    struct pd *pd = pd_get(fd);
-    uint64_t word = word_lock(&pd->word);
-    if (likely(pd->seq == (uint32_t)(tag >> 32) && !(pd->ring & RING_STOPS(mode)))) {
-        event_locked(pd, ready, &t);
-    }
-    if (over) {
-        pd->ring &= (uint8_t) ~(RING_ASKED(mode) | RING_STOPS(mode));
-        if (!(pd->ring & RING_STOPS_ANY)) {
-            wake_leavers_locked(pd, &t);
-        }
-        /* One was woken, and may have better things to do; or they came after it was told to stop. */
-        if (pd->q[mode].first) {
-            ring_ask_locked(pd, fd, mode, &fresh); /* or the runtime ends */
-        }
     }
     word_unlock(&pd->word, word);
     return t.first;
@@ -554,7 +369,7 @@ int pd_close(int fd, int *err)
         pd->closing = true;
         wake_all_locked(pd, -EBADF, &t);
         if (pd->refs == 0) {
-            second = close_locked(pd, fd, err);
+            second = pd_close_locked(pd, fd, err);
         }
     }
     word_unlock(&pd->word, word);
@@ -647,9 +462,7 @@ static void forget(struct pd *pd, int fd)
     pd->refs = 0;
     pd->life++;
     pd->ring = 0;
-    for (; pd->leavers; pd->leavers = pd->leavers->next) {
-        netpoll_waits(-1); /* in frames of goroutines that are dropped */
-    }
+    pd_forget_leavers_locked(pd);
     clear_locked(pd);
     word_unlock(&pd->word, word);
     for (struct waiter *w = t.first, *next; w; w = next) {

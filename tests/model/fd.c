@@ -20,6 +20,7 @@
 #include "sync/select.h"
 
 #include "../../src/io/pd.c"
+#include "../../src/io/pd_ring.c"
 #include "../../src/io/uring_poll.c"
 
 #define FD 1
