@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 
 #include "go/busy.h"
+#include "temp.h"
 
 #define ROUNDS 60
 
@@ -157,7 +158,7 @@ static void accepts(void)
     }
 }
 
-static char file_name[] = "/tmp/pirn-eintr-XXXXXX";
+static char file_name[TEMP_PATH];
 static atomic_int holders;
 
 static void locks_a_file(void)
@@ -216,9 +217,7 @@ static void open_all(void)
     CHECK_GE(listener, 0);
     CHECK_EQ(bind(listener, (struct sockaddr *)&address, sizeof address), 0);
     CHECK_EQ(listen(listener, 1), 0);
-    int fd = mkstemp(file_name);
-    CHECK_GE(fd, 0);
-    CHECK_EQ(close(fd), 0);
+    temp_path(file_name);
     CHECK_EQ(sem_init(&ping, 0, 0), 0);
     CHECK_EQ(sem_init(&pong, 0, 0), 0);
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "net.h"
+#include "temp.h"
 
 #define PROCS .procs = "1,2,4,16"
 
@@ -94,9 +95,8 @@ TEST_RUN_ATTR(writes_later, PROCS)
 
 TEST_RUN_ATTR(fifo, PROCS)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/pirn-test-fifo-%d", getpid());
-    CHECK_EQ(mkfifo(path, 0600), 0);
+    char path[TEMP_PATH];
+    CHECK_EQ(mkfifo(temp_name(path), 0600), 0);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     CHECK_GE(fd, 0);
     CHECK_EQ(unlink(path), 0);
@@ -117,10 +117,9 @@ TEST_RUN_ATTR(event_and_timer, PROCS)
 
 TEST_RUN_ATTR(notify, PROCS)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/pirn-test-notify-%d", getpid());
+    char path[TEMP_PATH];
     int fd = inotify_init1(IN_CLOEXEC);
-    CHECK_EQ(mkdir(path, 0700), 0);
+    CHECK_EQ(mkdir(temp_name(path), 0700), 0);
     CHECK_GE(inotify_add_watch(fd, path, IN_DELETE_SELF), 0);
     READ_LATER(fd, 2 * (long)sizeof(struct inotify_event), CHECK_EQ(rmdir(path), 0));
     CHECK_EQ(pirn_close(fd), 0);
@@ -166,9 +165,8 @@ TEST_RUN_ATTR(process, PROCS)
 
 TEST_RUN_ATTR(file, PROCS)
 {
-    char path[64], buf[8];
-    snprintf(path, sizeof path, "/tmp/pirn-test-file-%d", getpid());
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    char path[TEMP_PATH], buf[8];
+    int fd = open(temp_path(path), O_RDWR | O_CLOEXEC);
     CHECK_GE(fd, 0);
     CHECK_EQ(unlink(path), 0);
     CHECK_EQ(pirn_write(fd, "hello", 5), 5);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "go/busy.h"
+#include "temp.h"
 
 /* A test with every way to read: as it comes, by the ring alone, without it. */
 #define FILE_TEST(name, ...)                                                                       \
@@ -29,20 +30,10 @@
     }                                                                                              \
     static void name##_all(void)
 
-/* A name that nobody else has; on a disk, if there is one. */
-static inline const char *temp_path(char path[64])
-{
-    strcpy(path, access("/var/tmp", W_OK) ? "/tmp/pirn.XXXXXX" : "/var/tmp/pirn.XXXXXX");
-    int fd = mkostemp(path, O_CLOEXEC);
-    CHECK_GE(fd, 0);
-    close(fd);
-    return path;
-}
-
 /* An empty file without a name. */
 static inline int temp_file(int flags)
 {
-    char path[64];
+    char path[TEMP_PATH];
     int fd = open(temp_path(path), O_RDWR | O_CLOEXEC | flags);
     CHECK_GE(fd, 0);
     CHECK_EQ(unlink(path), 0);

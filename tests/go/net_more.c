@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "net.h"
+#include "temp.h"
 
 #define PROCS .procs = "1,2,4,16"
 
@@ -55,7 +56,7 @@ TEST_RUN(addresses)
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     CHECK_EQ(listen_and_close("unix", longest), -ENAMETOOLONG);
-    CHECK_EQ(pirn_dial("unix", "/tmp/pirn-no-such-socket"), -ENOENT);
+    CHECK_EQ(pirn_dial("unix", "/nowhere/socket"), -ENOENT);
     int six = listen_and_close("tcp6", "[::1]:0");
     CHECK(six == 0 || six == -EAFNOSUPPORT || six == -EADDRNOTAVAIL);
 }
@@ -63,9 +64,8 @@ TEST_RUN(addresses)
 /* The file of one that nobody listens to any more is no obstacle; one that is in use is. */
 TEST_RUN(unix_path)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/pirn-test-net-%d", getpid());
-    int first = pirn_listen("unix", path);
+    char path[TEMP_PATH];
+    int first = pirn_listen("unix", temp_name(path));
     CHECK_GE(first, 0);
     CHECK_EQ(pirn_listen("unix", path), -EADDRINUSE);
     CHECK_EQ(pirn_close(first), 0);

@@ -10,6 +10,7 @@
 
 #include "os/cpu.h"
 #include "harness.h"
+#include "temp.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,17 +49,12 @@ int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
     return 0;
 }
 
-static char tree[64];
+static char tree[TEMP_PATH];
 static struct cpu_limit limit;
 
 static void tree_make(void)
 {
-    const char *tmp = getenv("TMPDIR");
-
-    if (tmp == NULL || strlen(tmp) > 32)
-        tmp = "/tmp";
-    snprintf(tree, sizeof(tree), "%s/pirn-cpu-XXXXXX", tmp);
-    CHECK(mkdtemp(tree) != NULL);
+    CHECK_EQ(mkdir(temp_name(tree), 0700), 0);
 }
 
 static int tree_rm_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

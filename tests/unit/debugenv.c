@@ -14,6 +14,7 @@
 #include "harness.h"
 #include "os/cpu.h"
 #include "sched/sched.h"
+#include "temp.h"
 
 struct reading {
     const char *procs, *debug; /* NULL: not set */
@@ -202,10 +203,11 @@ static int counts_procs(void *arg)
 }
 
 /* A copy of this program that belongs to somebody else, and runs as that one. */
-static void copy_of_program(char *path)
+static void copy_of_program(char path[TEMP_PATH])
 {
     char part[65536];
-    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), to = mkostemp(path, O_CLOEXEC);
+    int from = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+        to = open(temp_path(path), O_WRONLY | O_CLOEXEC);
     CHECK(from >= 0 && to >= 0);
     for (ssize_t n; (n = read(from, part, sizeof part)) != 0;) {
         CHECK_GT(n, 0);
@@ -237,7 +239,7 @@ static int run_again(const char *path)
 /* What stands in the environment is for who may do that anyway. */
 TEST(environment_of_others)
 {
-    char path[] = "/tmp/pirn-process-XXXXXX";
+    char path[TEMP_PATH];
     if (getenv(AGAIN))
         _exit(pirn_run(counts_procs, NULL));
     if (TEST_ASAN || TEST_TSAN)
