@@ -253,7 +253,7 @@ static int wait_outside(int fd, int events, int64_t deadline)
     return r > 0 ? look_now(fd, events) : r;
 }
 
-/* In a visit, which it ends. 0: it was ready; FD_NEW_DEADLINE; or -errno. */
+/* In a visit, which it ends. 0: it was ready; FD_NEW_DEADLINE: the time is up or has been changed; or -errno. */
 static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_t times)
 {
     struct pirn_ctx *ctx = ctx_of(v.mp);
@@ -272,12 +272,12 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_
     if (deadline <= now_ns()) {
         select_unlock(&s);
         go_out(v);
-        return -ETIMEDOUT;
+        return FD_NEW_DEADLINE;
     }
     void *winner = select_wait(v, &s, WAIT_SELECT);
     visit_waited_end(v);
     if (winner == select_timer_of(&s)) {
-        return -ETIMEDOUT;
+        return FD_NEW_DEADLINE;
     }
     int i = (int)((struct chan_op *)winner - ops);
     if (unlikely(i < 2 && ops[i].fd.why == FD_ENDED)) {
@@ -313,11 +313,12 @@ static int wait_counted(int fd, int events, pirn_ns deadline)
     struct visit v;
     while (come_in(&v)) {
         struct pirn_ctx *ctx = ctx_of(v.mp);
-        int64_t until = deadline;
+        int64_t until = deadline, now = now_ns(); /* before the look: time_is_up() in io.c */
         uint32_t times = 0;
         int err = look_first(fd, events, &until, &times);
         err = !err && ctx ? ctx_err(ctx) : err;
         int r = err ? err : look_now(fd, events);
+        r = !r && until <= now ? -ETIMEDOUT : r;
         if (r) {
             go_out(v);
             return r;

@@ -127,6 +127,18 @@ static int wait_for_a_moment(struct visit *v, struct io *io, struct pirn_ctx *ct
     return err == -ETIMEDOUT && now_ns() < until ? 0 : err;
 }
 
+/*
+ * The time that it knew of is up. But the deadline may have been changed between the look and now, and by
+ * somebody who was told so in time: what counts is the one that is there after the clock was read.
+ * 0: there is time; or -errno.
+ */
+static NOINLINE int time_is_up(struct pd *pd, struct io *io)
+{
+    int64_t now = now_ns();
+    int err = pd_again(pd, io->mode, &io->look);
+    return !err && first_of(io->deadline, io->look.deadline) <= now ? -ETIMEDOUT : err;
+}
+
 /* 0: try again; FD_NOT_POLLABLE; or -errno. */
 static int io_wait(struct visit *v, struct pd *pd, struct io *io, bool pause)
 {
@@ -135,10 +147,10 @@ static int io_wait(struct visit *v, struct pd *pd, struct io *io, bool pause)
     int err = unlikely(pause)                       ? wait_for_a_moment(v, io, ctx, until)
               : likely(!ctx && until == PIRN_NEVER) ? wait_plain(v, io)
                                                     : wait_select(v, io, ctx, until);
-    if (err || unlikely(outside(v))) {
+    if (unlikely(outside(v))) {
         return err;
     }
-    return pd_again(pd, io->mode, &io->look);
+    return err == -ETIMEDOUT ? time_is_up(pd, io) : err ? err : pd_again(pd, io->mode, &io->look);
 }
 
 /* --- the call that blocks -------------------------------------------------------------------------------- */
@@ -217,17 +229,17 @@ static ssize_t attempt(struct visit *v, struct io *io)
 }
 
 /* The context, and a deadline that is over before it begins. */
-static int may_begin(const struct visit *v, const struct io *io)
+static int may_begin(const struct visit *v, struct pd *pd, struct io *io)
 {
     struct pirn_ctx *ctx = io->no_ctx ? NULL : ctx_of(v->mp);
     int err = unlikely(ctx) ? ctx_err(ctx) : 0;
     int64_t until = first_of(io->deadline, io->look.deadline);
-    return !err && until != PIRN_NEVER && until <= now_ns() ? -ETIMEDOUT : err;
+    return !err && until != PIRN_NEVER && until <= now_ns() ? time_is_up(pd, io) : err;
 }
 
 static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
 {
-    ssize_t r = may_begin(v, io);
+    ssize_t r = may_begin(v, pd, io);
     if (unlikely(r)) {
         return r;
     }

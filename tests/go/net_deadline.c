@@ -349,6 +349,51 @@ TEST_RUN_ATTR(put_off, PROCS)
     }
 }
 
+/* Cleared right before its time, while a call begins to wait, or finds that it is late: who was in time has
+ * the last word. */
+static void waits_later(int fd, int how, atomic_long *result, pirn_ns when)
+{
+    while (pirn_now() < when)
+        pirn_yield();
+    waits_somehow(fd, how, result);
+}
+
+static void cleared_at_the_last_moment(int how)
+{
+    enum { ROUNDS = 1000 };
+    struct pair p = tcp_pair();
+    int in_times = 0;
+    char c;
+    for (int i = 0; i < ROUNDS; i++) {
+        pirn_wg wg = {0};
+        atomic_long r = 99;
+        pirn_ns first = in(30 * PIRN_US);
+        CHECK_EQ(pirn_fd_deadline(p.a, first, 0), 0);
+        pirn_wg_go(&wg, waits_later, p.a, how, &r, first - i % 8 * 500);
+        while (pirn_now() < first - i % 7 * 500)
+            pirn_yield();
+        CHECK_EQ(pirn_fd_deadline(p.a, 0, 0), 0);
+        bool in_time = pirn_now() < first;
+        in_times += in_time;
+        CHECK_EQ(pirn_write(p.b, "x", 1), 1);
+        pirn_wg_wait(&wg);
+        CHECK(r == (how ? PIRN_IN : 1) || (r == -ETIMEDOUT && !in_time));
+        CHECK(r == 1 && !how ? true : pirn_read(p.a, &c, 1) == 1);
+    }
+    printf("%d times in time\n", in_times);
+    close_pair(p);
+}
+
+TEST_RUN_ATTR(cleared_at_the_last_moment_of_a_read, PROCS)
+{
+    cleared_at_the_last_moment(0);
+}
+
+TEST_RUN_ATTR(cleared_at_the_last_moment_of_a_wait, PROCS)
+{
+    cleared_at_the_last_moment(1);
+}
+
 /* Set again and again, exactly when it fires, while data comes: nothing hangs, nothing is lost. */
 static void feed(int fd, int n)
 {
