@@ -206,7 +206,9 @@ LOOKS static void look_at_stack(const struct g *gp)
 {
     const uintptr_t *at = leakmem_used(gp), *end = gp->stack_hi;
     for (; at < end; at++) {
-        look_at_word(*(const volatile uintptr_t *)at, 0);
+        uintptr_t word = *(const volatile uintptr_t *)at;
+        tool_looks_at(&word, sizeof word);
+        look_at_word(word, 0);
     }
     uint32_t own = find_object((uintptr_t)gp->stack_hi - 1);
     if (own != NONE && !leaks.objects[own].block) {

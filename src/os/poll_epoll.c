@@ -87,7 +87,7 @@ static int wait_until(int poller, struct epoll_event *e, int n, int64_t deadline
     }
     int64_t left = deadline == INT64_MAX ? INT64_MAX : deadline - now_ns();
     left = left < 0 ? 0 : left;
-    if (left == INT64_MAX || at_load(&no_pwait2, RELAXED)) {
+    if (left == INT64_MAX || at_load(&no_pwait2, RELAXED) || !tool_knows_new_calls()) {
         return wait_coarse(poller, e, n, left);
     }
     struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
