@@ -253,7 +253,7 @@ static int wait_outside(int fd, int events, int64_t deadline)
     return r > 0 ? look_now(fd, events) : r;
 }
 
-/* In a visit, which it ends. 0: it was ready; FD_NEW_DEADLINE: the time is up or has been changed; or -errno. */
+/* In a visit, which it ends. 0: it was ready; FD_TIME: the time is up or has been changed; or -errno. */
 static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_t times)
 {
     struct pirn_ctx *ctx = ctx_of(v.mp);
@@ -272,12 +272,12 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_
     if (deadline <= now_ns()) {
         select_unlock(&s);
         go_out(v);
-        return FD_NEW_DEADLINE;
+        return FD_TIME;
     }
     void *winner = select_wait(v, &s, WAIT_SELECT);
     visit_waited_end(v);
     if (winner == select_timer_of(&s)) {
-        return FD_NEW_DEADLINE;
+        return FD_TIME;
     }
     int i = (int)((struct chan_op *)winner - ops);
     if (unlikely(i < 2 && ops[i].fd.why == FD_ENDED)) {
@@ -324,7 +324,7 @@ static int wait_counted(int fd, int events, pirn_ns deadline)
             return r;
         }
         err = wait_in(v, fd, events, until, times);
-        if (err == FD_NEW_DEADLINE) {
+        if (err == FD_TIME) {
             continue;
         }
         r = err ? err : look_now(fd, events);

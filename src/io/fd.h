@@ -49,9 +49,7 @@ struct pd {
 /* Why a wait has ended, beside 0 (try again) and -errno. */
 #define FD_NOT_POLLABLE 1 /* a file: it is always ready */
 #define FD_ENDED 2        /* the runtime has, and this thread only watches; who tries finds out */
-
-#define FD_NEW_DEADLINE                                                                            \
-    3 /* one that is not waited for any more, or not known yet; of who only watches */
+#define FD_TIME 3         /* the deadline is over, or another by now: to be looked at again */
 
 /* --- pd.c: by who is in the runtime ------------------------------------------------------------------- */
 

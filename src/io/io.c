@@ -79,12 +79,12 @@ static NOINLINE int wait_select(struct visit *v, struct io *io, struct pirn_ctx 
     }
     if (until <= now_ns()) {
         select_unlock(&s);
-        return -ETIMEDOUT;
+        return FD_TIME;
     }
     void *winner = select_wait(*v, &s, io->mode == FD_READ ? WAIT_READ_UNTIL : WAIT_WRITE_UNTIL);
     come_in(v, io, goroutine);
     return winner == &ops[0]               ? ops[0].fd.why
-           : winner == select_timer_of(&s) ? -ETIMEDOUT
+           : winner == select_timer_of(&s) ? FD_TIME
                                            : ctx_err(ctx);
 }
 
@@ -124,7 +124,7 @@ static int wait_for_a_moment(struct visit *v, struct io *io, struct pirn_ctx *ct
     if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOSPC) {
         err = pause_without_poller(v, io, io->pause);
     }
-    return err == -ETIMEDOUT && now_ns() < until ? 0 : err;
+    return err == FD_TIME && now_ns() < until ? 0 : err;
 }
 
 /*
@@ -148,9 +148,9 @@ static int io_wait(struct visit *v, struct pd *pd, struct io *io, bool pause)
               : likely(!ctx && until == PIRN_NEVER) ? wait_plain(v, io)
                                                     : wait_select(v, io, ctx, until);
     if (unlikely(outside(v))) {
-        return err;
+        return err == FD_TIME ? -ETIMEDOUT : err;
     }
-    return err == -ETIMEDOUT ? time_is_up(pd, io) : err ? err : pd_again(pd, io->mode, &io->look);
+    return err == FD_TIME ? time_is_up(pd, io) : err ? err : pd_again(pd, io->mode, &io->look);
 }
 
 /* --- the call that blocks -------------------------------------------------------------------------------- */

@@ -227,7 +227,7 @@ static int must_wait_locked(struct pd *pd, const struct chan_op *op, int *why)
         return false; /* [D1] */
     }
     if (op->fd.timed && pd->times != op->fd.edge) {
-        *why = FD_NEW_DEADLINE;
+        *why = FD_TIME;
         return false; /* [D1], too */
     }
     *why = register_locked(pd, op->fd.number, (enum fd_mode)op->fd.mode, &fresh);
@@ -306,7 +306,7 @@ static void tell_deadline_locked(struct pd *pd, enum fd_mode mode, struct taken 
     for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
         next = op->next;
         if (!op->fd.watches || op->fd.timed) {
-            wake_locked(pd, op, op->fd.watches ? FD_NEW_DEADLINE : 0, t);
+            wake_locked(pd, op, op->fd.watches ? FD_TIME : 0, t);
         }
     }
 }
