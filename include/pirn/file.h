@@ -62,8 +62,8 @@ PIRN_API_ int pirn_resolve(const char *host, const char *service, const struct a
 PIRN_API_ void pirn_resolve_free(struct addrinfo *res); /* NULL is nothing */
 
 /*
- * waitpid(pid, status, 0) for a child (pid > 0), or for any as waitpid has it (which a context can't
- * end). The child's pid, -ECHILD, or -ECANCELED: then the child was not waited for. status may be NULL.
+ * waitpid(pid, status, 0) for a child (pid > 0), or for any as waitpid has it. The child's pid, -ECHILD,
+ * or -ECANCELED: then the child was not waited for. status may be NULL.
  */
 PIRN_API_ pid_t pirn_wait_pid(pid_t pid, int *status);
 

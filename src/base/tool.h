@@ -342,7 +342,7 @@ static inline bool tool_keeps_altstack(void)
 #endif
 }
 
-/* Valgrind does not know process_madvise and epoll_pwait2, and says so. One that waits in io_uring_enter keeps all other threads
+/* Valgrind does not know process_madvise, epoll_pwait2 and pidfd_open, and says so. One that waits in io_uring_enter keeps all other threads
  * from running there. */
 static inline bool tool_knows_new_calls(void)
 {

@@ -2,16 +2,21 @@
 /*
  * Waiting for a child. A pidfd is readable when its process has ended; so it is waited for like any
  * other descriptor, and then asked for without waiting. Where there are no pidfds, or none is to be had,
- * the thread waits, without a P.
+ * the thread waits, without a P; or in a context, which must be able to end the wait, it is asked for now and
+ * then.
  *
  * While nobody has waited for the child its number is its own, so pidfd_open can't mean another. If
  * somebody else waits for it in between, the next look says so: -ECHILD.
  */
 #include <sys/wait.h>
 
+#include "ctx/ctx.h"
 #include "io/held.h"
 #include "os/iosys.h"
 #include "os/sysio.h"
+
+#define PAUSE_FIRST (500 * PIRN_US)
+#define PAUSE_MOST (20 * PIRN_MS)
 
 struct wait_call {
     pid_t pid;
@@ -42,7 +47,23 @@ static pid_t wait_on_thread(struct wait_call *c)
     return c->result;
 }
 
-/* What is complete wins over a context that has ended. */
+/* What is complete wins over a context that has ended; so below. */
+static pid_t wait_now_and_then(struct wait_call *c)
+{
+    for (int64_t pause = PAUSE_FIRST;; pause = pause < PAUSE_MOST ? 2 * pause : pause) {
+        int err = pirn_sleep(pause);
+        pid_t r = wait_here(c, WNOHANG);
+        if (r || err) {
+            return r ? r : err;
+        }
+    }
+}
+
+static pid_t wait_without_fd(struct wait_call *c)
+{
+    return ctx_of(getm()) ? wait_now_and_then(c) : wait_on_thread(c);
+}
+
 static pid_t wait_for_fd(struct wait_call *c, int fd)
 {
     for (;;) {
@@ -52,7 +73,7 @@ static pid_t wait_for_fd(struct wait_call *c, int fd)
             return r ? r : err;
         }
         if (err < 0) {
-            return wait_on_thread(c);
+            return wait_without_fd(c);
         }
     }
 }
@@ -62,13 +83,13 @@ static pid_t wait_goroutine(struct wait_call *c)
     struct held h;
     pid_t r = wait_here(c, WNOHANG);
     if (r || c->pid <= 0) {
-        return r ? r : wait_on_thread(c);
+        return r ? r : wait_without_fd(c);
     }
     held_begin(&h);
     int fd = sys_pidfd_open(c->pid);
     held_set(&h, fd);
     if (fd < 0) {
-        r = wait_on_thread(c);
+        r = wait_without_fd(c);
     } else {
         r = wait_for_fd(c, fd);
         at_store(&h.fd, HELD_NONE, RELAXED);

@@ -87,6 +87,9 @@ ssize_t sys_sendfile(int out, int in, off_t *offset, size_t n)
 
 int sys_pidfd_open(pid_t pid)
 {
+    if (unlikely(!tool_knows_new_calls())) {
+        return -ENOSYS;
+    }
     RESULT(IO_PIDFD_OPEN, (int)syscall(SYS_pidfd_open, pid, 0));
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pirn.h>
 #include <stdio.h>
 #include <string.h>
@@ -42,6 +43,42 @@ __attribute__((unused)) static void addr_of(int fd, char *out, size_t room)
         inet_ntop(AF_INET6, &in6->sin6_addr, text, sizeof text);
         snprintf(out, room, "[%s]:%d", strcmp(text, "::") ? text : "::1", ntohs(in6->sin6_port));
     }
+}
+
+/* One that listens, but answers nobody who comes: its queue is full. */
+struct full {
+    int listener, n, fds[8];
+    char addr[64];
+};
+
+__attribute__((unused)) static void full_begin(struct full *f, uint32_t host)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host)};
+    struct tcp_info queue = {0};
+    socklen_t len = sizeof at;
+    f->n = 0;
+    f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(f->listener, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(listen(f->listener, 0), 0);
+    CHECK_EQ(getsockname(f->listener, (struct sockaddr *)&at, &len), 0);
+    addr_of(f->listener, f->addr, sizeof f->addr);
+    while (queue.tcpi_unacked <= queue.tcpi_sacked) { /* who are in it, and how many may be */
+        CHECK_LT(f->n, 8);
+        f->fds[f->n] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK_EQ(connect(f->fds[f->n++], (struct sockaddr *)&at, len), 0);
+        do { /* connected is who has been answered, a moment before it is in the queue */
+            len = sizeof queue;
+            CHECK_EQ(getsockopt(f->listener, IPPROTO_TCP, TCP_INFO, &queue, &len), 0);
+            len = sizeof at;
+        } while (queue.tcpi_unacked < (unsigned)f->n);
+    }
+}
+
+__attribute__((unused)) static void full_end(struct full *f)
+{
+    while (f->n)
+        CHECK_EQ(close(f->fds[--f->n]), 0);
+    CHECK_EQ(close(f->listener), 0);
 }
 
 /* Two ends of a TCP connection, both made by pirn. */

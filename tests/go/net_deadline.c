@@ -215,26 +215,15 @@ TEST_RUN_ATTR(dial_too_late, PROCS)
 /* A listener whose queue is full does not answer. */
 TEST_RUN_ATTR(dial, PROCS)
 {
-    char addr[64];
-    int fds[64], n = 0, fd;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    CHECK_EQ(bind(listener, (struct sockaddr *)&any, sizeof any), 0);
-    CHECK_EQ(listen(listener, 0), 0);
-    addr_of(listener, addr, sizeof addr);
-    while ((fd = pirn_dial_until("tcp", addr, in(100 * PIRN_MS))) >= 0 && n < 64) {
-        fds[n++] = fd;
-    }
-    CHECK_EQ(fd, -ETIMEDOUT);
+    struct full f;
+    full_begin(&f, INADDR_LOOPBACK);
+    CHECK_EQ(pirn_dial_until("tcp", f.addr, in(100 * PIRN_MS)), -ETIMEDOUT);
     pirn_ctx *ctx = pirn_ctx_with_timeout(pirn_ctx_background(), 20 * PIRN_MS);
     pirn_ctx *before = pirn_ctx_use(ctx);
-    CHECK_EQ(pirn_dial("tcp", addr), -ETIMEDOUT);
+    CHECK_EQ(pirn_dial("tcp", f.addr), -ETIMEDOUT);
     pirn_ctx_use(before);
     pirn_ctx_release(ctx);
-    while (n) {
-        CHECK_EQ(pirn_close(fds[--n]), 0);
-    }
-    CHECK_EQ(close(listener), 0);
+    full_end(&f);
 }
 
 /* --- changes while somebody waits ------------------------------------------------------------------------- */

@@ -40,7 +40,8 @@ TEST_RUN_ATTR(no_deadlock_no_cpu, PROCS)
     CHECK_EQ(pthread_create(&thread, NULL, write_later, &fd[1]), 0);
     long before = cpu_us();
     read_one(fd[0]);
-    CHECK_LT(cpu_us() - before, TEST_TSAN || TEST_ASAN ? 40000 : 15000);
+    if (!test_on_valgrind()) /* whose own time it would be */
+        CHECK_LT(cpu_us() - before, TEST_TSAN || TEST_ASAN ? 40000 : 15000);
     pthread_join(thread, NULL);
     close(fd[0]);
     close(fd[1]);

@@ -32,7 +32,8 @@ static int open_of_kind(const char *kind)
 static bool ring_is_possible(void)
 {
     char params[256] = {0};
-    long fd = PIRN_HAVE_LIBURING && !test_on_valgrind() ? syscall(SYS_io_uring_setup, 4, params) : -1;
+    long fd =
+        PIRN_HAVE_LIBURING && !test_on_valgrind() ? syscall(SYS_io_uring_setup, 4, params) : -1;
     if (fd >= 0) {
         close((int)fd);
     }

@@ -835,6 +835,7 @@ static void run_as_the_first(void *arg)
 TEST(pid_1)
 {
     skip_if_late();
+    skip_if_fault_signals_break_it();
     int quits = 1, status = test_in_child(run_as_the_first, &quits);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
         SKIP("no namespace of processes can be made here");
@@ -939,6 +940,8 @@ static int notifies(void *arg)
 TEST_ATTR(start_and_stop_in_a_storm, PROCS)
 {
     skip_if_late();
+    if (test_on_valgrind()) /* 3.19, "Can't extend stack"; so does a program without pirn */
+        SKIP("valgrind dies of SA_ONSTACK without such a stack, when the first thread's must grow");
     int sig = SIGUSR1;
     count_signal(sig);
     pthread_t thread = start_storm(&sig);

@@ -4,6 +4,7 @@
  * until the test lets it go.
  */
 #include "go/files.h"
+#include "go/net.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -322,21 +323,16 @@ TEST_RUN_ATTR(dial_gives_up, PROCS)
  * other socket is closed. */
 TEST_RUN_ATTR(dial_goes_on_with_the_next, PROCS)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7f000002)}, to;
-    socklen_t len = sizeof at;
-    int full = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fds[64], n = 0;
-    CHECK_EQ(bind(full, (struct sockaddr *)&at, len), 0);
-    CHECK_EQ(listen(full, 0), 0);
-    CHECK_EQ(getsockname(full, (struct sockaddr *)&at, &len), 0);
+    struct full f;
+    struct sockaddr_in to;
+    socklen_t len = sizeof to;
     char addr[64];
-    snprintf(addr, sizeof addr, "127.0.0.2:%d", ntohs(at.sin_port));
-    while (n < 64 && (fds[n] = pirn_dial_until("tcp", addr, pirn_deadline(20 * PIRN_MS))) >= 0)
-        n++;
-    CHECK_LT(n, 64);
-    addr[8] = '1';
+    full_begin(&f, 0x7f000002);
+    const char *port = strchr(f.addr, ':');
+    snprintf(addr, sizeof addr, "127.0.0.1%s", port);
     int listener = pirn_listen("tcp", addr), before = count_fds();
     CHECK_GE(listener, 0);
-    snprintf(addr, sizeof addr, "here:%d", ntohs(at.sin_port));
+    snprintf(addr, sizeof addr, "here%s", port);
     pirn_ns begin = plain_now();
     int fd = pirn_dial("tcp", addr);
     CHECK_GE(fd, 0);
@@ -346,9 +342,7 @@ TEST_RUN_ATTR(dial_goes_on_with_the_next, PROCS)
     CHECK_EQ(pirn_close(fd), 0);
     CHECK_EQ(count_fds(), before);
     CHECK_EQ(pirn_close(listener), 0);
-    while (n)
-        CHECK_EQ(pirn_close(fds[--n]), 0);
-    close(full);
+    full_end(&f);
 }
 
 /* --- the end of the runtime ------------------------------------------------------------------------------ */

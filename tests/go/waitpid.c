@@ -4,7 +4,9 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* A child that ends with this code, once a byte comes, or the pipe is closed; fd is its other end. */
 static pid_t child(int code, int *fd)
@@ -50,6 +52,14 @@ TEST_RUN_ATTR(waits_for_a_child, PROCS)
     CHECK_EQ(pirn_wait_pid(getpid(), NULL), -ECHILD);
 }
 
+static void needs_pidfds(void)
+{
+    int fd = test_on_valgrind() ? -1 : (int)syscall(SYS_pidfd_open, getpid(), 0);
+    if (fd < 0)
+        SKIP("there are no pidfds here: each wait takes a thread");
+    close(fd);
+}
+
 static atomic_int waited;
 
 static void waits(pid_t pid, int code)
@@ -64,6 +74,7 @@ static void waits(pid_t pid, int code)
 /* Many at a time, without a thread for each. */
 TEST_RUN_ATTR(many_children, PROCS, .timeout = 60)
 {
+    needs_pidfds();
     enum { N = 40 };
     pirn_wg wg = {0};
     int fds[N];
@@ -99,6 +110,7 @@ TEST_RUN_ATTR(a_context_ends_the_wait, PROCS)
     pirn_ctx_cancel(ctx, 0);
     pirn_wg_wait(&wg);
     waits_in(ctx, pid, -ECANCELED);
+    waits_in(ctx, -1, -ECANCELED);
     end_child(fd);
     SLEEP_UNTIL(kill(pid, 0) == 0
                 && waitid(P_PID, (id_t)pid, &(siginfo_t){0}, WEXITED | WNOWAIT) == 0);
@@ -108,8 +120,17 @@ TEST_RUN_ATTR(a_context_ends_the_wait, PROCS)
     pid = child(3, &fd);
     waits_in(ctx, pid, -ETIMEDOUT);
     pirn_ctx_release(ctx);
+    /* any child: there is no descriptor for that */
+    ctx = pirn_ctx_with_timeout(pirn_ctx_background(), 5 * PIRN_MS);
+    waits_in(ctx, -1, -ETIMEDOUT);
+    pirn_ctx_release(ctx);
+    ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+    pirn_wg_go(&wg, waits_in, ctx, -1, pid);
+    pirn_sleep(PIRN_MS);
     end_child(fd);
-    CHECK_EQ(pirn_wait_pid(pid, NULL), pid);
+    pirn_wg_wait(&wg);
+    pirn_ctx_release(ctx);
+    CHECK_EQ(pirn_wait_pid(pid, NULL), -ECHILD);
     CHECK_LE(count_fds(), fds + 1); /* the eventfd of the poller */
 }
 
@@ -161,6 +182,7 @@ static int leaves_waits_behind(void *arg)
 
 TEST_ATTR(the_end_closes_what_waits, PROCS)
 {
+    needs_pidfds();
     int fd, fds = count_fds();
     left_pid = child(0, &fd);
     CHECK_EQ(pirn_run(leaves_waits_behind, &left_pid), 1);
