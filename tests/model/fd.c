@@ -197,9 +197,30 @@ void netpoll_foreign(int change)
 void netpoll_wake(void)
 {
 }
-bool fd_is_tcp(int fd)
+int sys_socket(int domain, int type, int protocol)
 {
-    model_fail("descriptor %d is made", fd);
+    model_fail("a socket is made: %d %d %d", domain, type, protocol);
+}
+int sys_shutdown(int fd, int how)
+{
+    model_fail("descriptor %d is shut down: %d", fd, how);
+}
+int sys_sockopt(int fd, int level, int name)
+{
+    model_fail("descriptor %d is asked: %d %d", fd, level, name);
+}
+bool sys_has_ulp(int fd)
+{
+    model_fail("descriptor %d is asked", fd);
+}
+int *pirn_errno_location(void)
+{
+    static int ignored;
+    return &ignored;
+}
+int sys_flags(int fd)
+{
+    return fd == FD ? 0 : -EBADF;
 }
 int sys_poll(int fd, short events, int64_t deadline)
 {
@@ -525,6 +546,39 @@ static void timed_then_reader(void)
 MODEL(time_then_event, .setup = setup, .finish = one_read,
       .threads = {poller, byte_comes, timed_then_reader}, .sleepers = 1, .timeouts = 1,
       .preemptions = MODEL_UNBOUNDED, .quick = 2)
+
+/* --- who only watches is told of a deadline: now, or as it begins ---------------------------------------------- */
+
+static void watcher(void)
+{
+    result[model_self()] = pirn_fd_wait(FD, PIRN_IN, PIRN_NEVER);
+}
+
+static void timed_out(void)
+{
+    CHECK(count(-ETIMEDOUT) == 1);
+    nobody_is_left();
+}
+
+/* It takes nothing. */
+static void ready_or_timed_out(void)
+{
+    CHECK(count(PIRN_IN) + count(-ETIMEDOUT) == 1 && kernel.bytes == 1);
+    nobody_is_left();
+}
+
+/* Put off, and then over. */
+static void deadline_mover(void)
+{
+    CHECK(pd_deadline(FD, INT64_MAX / 2, 0) == 0);
+    deadline_setter();
+}
+
+FDS(watcher_and_past_deadline, setup, timed_out, deadline_setter, watcher)
+FDS(watcher_and_moved_deadline, setup_foreign, timed_out, deadline_mover, watcher)
+MODEL(watcher_and_event, .setup = setup, .finish = ready_or_timed_out,
+      .threads = {poller, byte_comes, deadline_setter, watcher}, .sleepers = 1, .preemptions = 2,
+      .quick = 2)
 
 /* --- an event of before does not count for who has the number next --------------------------------------------- */
 
