@@ -76,6 +76,8 @@ void waiter_ready(struct waiter *w)
     }
 }
 
+#define WAKE_AFTER 64 /* of a long list: others begin while the rest is made ready */
+
 /* The queue of the P takes what fits, in order; the rest goes to the global queue in one go. */
 void waiter_ready_list(struct waiter *first)
 {
@@ -85,7 +87,7 @@ void waiter_ready_list(struct waiter *first)
     }
     struct m *mp = getm();
     struct p *pp = mp && !sched.move ? mp->p : NULL;
-    uint32_t room = pp ? runq_room_owner(&pp->runq) : 0;
+    uint32_t room = pp ? runq_room_owner(&pp->runq) : 0, queued = 0;
     struct glist rest = {0};
     for (struct waiter *w = first, *next; w; w = next) {
         next = w->next;
@@ -99,6 +101,9 @@ void waiter_ready_list(struct waiter *first)
         if (room) {
             runq_put_owner(&pp->runq, gp);
             room--;
+            if (unlikely(++queued == WAKE_AFTER)) {
+                wake_for(pp);
+            }
         } else {
             glist_put(&rest, gp);
         }

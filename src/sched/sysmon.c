@@ -103,8 +103,9 @@ static bool would_starve_locked(int64_t now)
            && at_load(&sched.life, RELAXED) == LIFE_RUNNING && sched.ntaken == sysmon.ntaken;
 }
 
-/* first: what waits, of P id or, -1, of all. It was there at the last look, which woke somebody. */
-static void look_for_starved(struct starved_look *was, bool waits, uint64_t first, int id,
+/* first: what waits, of P id or, -1, of all. It was there at the last look, which woke somebody: true asks for
+ * that. */
+static bool look_for_starved(struct starved_look *was, bool waits, uint64_t first, int id,
                              int64_t now)
 {
     if (!waits || was->first != first || was->since == 0) {
@@ -119,24 +120,25 @@ static void look_for_starved(struct starved_look *was, bool waits, uint64_t firs
         was->since = now;
     }
     (void)id;
+    return waits;
 }
 
-static void look_for_starved_on(struct p *pp, int64_t now)
+static bool look_for_starved_on(struct p *pp, int64_t now)
 {
     uint32_t head = at_load(&pp->runq.head, RELAXED);
     lock(&sched.lock);
     bool waits = runq_len(&pp->runq) > 0 && would_starve_locked(now);
     unlock(&sched.lock);
-    look_for_starved(&pp->seen_starved, waits, head, pp->id, now);
+    return look_for_starved(&pp->seen_starved, waits, head, pp->id, now);
 }
 
-static void look_for_starved_of_all(int64_t now)
+static bool look_for_starved_of_all(int64_t now)
 {
     lock(&sched.lock);
     struct g *first = sched.globq.list.head ? sched.globq.list.head : sched.globq.bound.head;
     bool waits = first && would_starve_locked(now);
     unlock(&sched.lock);
-    look_for_starved(&sysmon.seen_starved, waits, (uintptr_t)first, -1, now);
+    return look_for_starved(&sysmon.seen_starved, waits, (uintptr_t)first, -1, now);
 }
 
 /* Those that have slept longest are at the end of the list. Who keeps the time, or sleeps in the poller,
@@ -222,10 +224,10 @@ static void look_at_all(int64_t now)
         if (at_load(&pp->status, RELAXED) == P_RUNNING) {
             stuck |= look_at(pp, now);
             sysmon.soon |= retake_look(pp, now);
-            look_for_starved_on(pp, now);
+            stuck |= look_for_starved_on(pp, now);
         }
     }
-    look_for_starved_of_all(now);
+    stuck |= look_for_starved_of_all(now);
     sysmon.busy = stuck;
     bool unpolled = netpoll_unattended();
     if (unpolled) {
