@@ -342,8 +342,8 @@ static inline bool tool_keeps_altstack(void)
 #endif
 }
 
-/* Valgrind does not know process_madvise, epoll_pwait2 and pidfd_open, and says so. One that waits in io_uring_enter keeps all other threads
- * from running there. */
+/* Valgrind does not know process_madvise, epoll_pwait2 and pidfd_open, and says so. One that waits in
+ * io_uring_enter keeps all other threads from running there. */
 static inline bool tool_knows_new_calls(void)
 {
 #if PIRN_HAVE_VALGRIND
