@@ -135,6 +135,9 @@ struct test {
 #define TEST_KNOWN(addr, size) ((void)(addr), (void)(size))
 #endif
 
+/* Run by an emulator of another processor: slow, and its threads wait for locks of its own. */
+bool test_emulated(void);
+
 /*
  * Runs fn(arg) in a child, with the default actions for signals that a sanitizer may have taken
  * over, and then exits 0. Returns its wait status; what it wrote to stderr is in test_said.

@@ -373,9 +373,8 @@ static __attribute__((noinline)) int outermost(void *arg)
 TEST(gdb_unwinds)
 {
     static char said[65536];
-#if defined(__aarch64__)
-    SKIP("these tests run under an emulator, which gdb would show");
-#endif
+    if (test_emulated())
+        SKIP("gdb would show the emulator");
     if (TEST_ASAN || TEST_TSAN)
         SKIP("a sanitizer's runtime does not run under gdb everywhere");
     if (system("gdb --version >/dev/null 2>&1"))

@@ -16,11 +16,6 @@
 
 #define PROCS .procs = "1,2,4,16"
 #define MOST 64
-#if defined(__aarch64__)
-#define EMULATED 1 /* mostly */
-#else
-#define EMULATED 0
-#endif
 
 static at_u32 ready_n, go_on;
 static char text[1 << 20];
@@ -198,7 +193,7 @@ TEST_RUN_ATTR(garbage, .procs = "1")
     CHECK_LT(words, sizeof saved / sizeof saved[0]);
     copy_words(saved, sp, words);
     int longest = 0;
-    for (int i = 0; i < (EMULATED ? 1000 : 20000); i++) {
+    for (int i = 0; i < (test_emulated() ? 1000 : 20000); i++) {
         copy_words(sp, saved, words);
         uint32_t n = i % 2 ? (uint32_t)words : 3;
         for (uint32_t k = 0; k < n; k++) {
@@ -300,7 +295,7 @@ static uint32_t all_wait(uint32_t n)
 /* One entry, with the number of those that are like it. */
 TEST_RUN_ATTR(many_alike, .procs = "1,4")
 {
-    uint32_t n = all_wait(TEST_TSAN || EMULATED ? 1000 : 10000);
+    uint32_t n = all_wait(TEST_TSAN || test_emulated() ? 1000 : 10000);
     char more[64];
     snprintf(more, sizeof more, "\tand %u more: ", n - 1);
     for (int i = 0; i < 1000; i++) {
@@ -317,7 +312,7 @@ TEST_RUN_ATTR(many_alike, .procs = "1,4")
 /* 100,000 in less than 2 s. */
 TEST_RUN_ATTR(full_dump_in_time, .procs = "2", .alone = true, .slow = true)
 {
-    if (TEST_ASAN || TEST_TSAN || EMULATED || PIRN_SMALL || PIRN_FLAVOUR_CHAOS)
+    if (TEST_ASAN || TEST_TSAN || test_emulated() || PIRN_SMALL || PIRN_FLAVOUR_CHAOS)
         SKIP("a matter of speed");
     all_wait(100000);
     pirn_ns best = PIRN_NEVER;

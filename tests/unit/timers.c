@@ -277,12 +277,7 @@ static void run_random(uint32_t n, uint64_t seed, int operations, int check_each
     fini();
 }
 
-/* Emulators are slow too. */
-#if defined(__x86_64__)
-#define LESS (TEST_TSAN || TEST_ASAN ? 10 : 1)
-#else
-#define LESS 20
-#endif
+#define LESS (test_emulated() ? 20 : TEST_TSAN || TEST_ASAN ? 10 : 1)
 
 /* All shapes that a small heap can have. */
 TEST(few)

@@ -187,6 +187,20 @@ static void compute(pirn_ns ns)
     }
 }
 
+/* A thread that waits in the emulator for a lock of that looks as if it blocked: it loses its P, and runs on for
+ * half a slice at most. Goroutine 1 may wait for a thread meanwhile. */
+static bool some_run_on(void)
+{
+    bool some = false;
+    enter();
+    lock(&sched.lock);
+    for (struct m *mp = sched.allm; mp; mp = mp->all)
+        some |= at_load(&mp->attention, RELAXED) & M_LOST && mp->curg && mp->curg->id != 1;
+    unlock(&sched.lock);
+    leave();
+    return some;
+}
+
 /* Nothing moves for so long. Returns how long it took to stop. */
 static pirn_ns stop_for(pirn_ns ns, void (*pass)(pirn_ns))
 {
@@ -194,6 +208,10 @@ static pirn_ns stop_for(pirn_ns ns, void (*pass)(pirn_ns))
     pirn_ns from = plain_now();
     CHECK(world_stop(from + LONG));
     pirn_ns took = plain_now() - from;
+    while (test_emulated() && some_run_on()) {
+        CHECK_LT(plain_now(), from + LONG);
+        plain_sleep(PIRN_MS);
+    }
     note_rounds(before);
     CHECK_EQ(at_add(&stoppers_inside, 1, RELAXED), 0);
     pass(ns);
