@@ -182,6 +182,11 @@ class Test:
         self.timeout, self.slow, self.alone, self.split = timeout, slow, alone, split
         self.judge, self.skip = judge or judge_exit, skip
 
+    @property
+    def title(self):
+        """The same for all numbers of Ps."""
+        return self.name.partition(' procs=')[0]
+
     def do_times(self, n):
         """For those of the harness."""
         self.cmd = [*self.cmd, str(n)]
