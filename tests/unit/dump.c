@@ -292,8 +292,8 @@ static uint32_t all_wait(uint32_t n)
     return n;
 }
 
-/* One entry, with the number of those that are like it. */
-TEST_RUN_ATTR(many_alike, .procs = "1,4")
+/* One entry, with the number of those that are like it. (once: else TSan has 1,000 fibers for each time.) */
+TEST_RUN_ATTR(many_alike, .procs = "1,4", .once = true)
 {
     uint32_t n = all_wait(TEST_TSAN || test_emulated() ? 1000 : 10000);
     char more[64];
