@@ -231,6 +231,21 @@ static inline void tool_looks_at(const void *addr, size_t size)
 #endif
 }
 
+/* Around a call to which only an address matters, not what is there: valgrind would miss the memory. */
+static inline void tool_silence(bool on)
+{
+    (void)on;
+#if PIRN_HAVE_VALGRIND
+    if (unlikely(tool_on_valgrind)) {
+        if (on) {
+            VALGRIND_DISABLE_ERROR_REPORTING;
+        } else {
+            VALGRIND_ENABLE_ERROR_REPORTING;
+        }
+    }
+#endif
+}
+
 /* A frame, or a part of one, below the sp of a stack that is not in use: valgrind does not see it coming. */
 static inline void tool_frame_made(void *addr, size_t size)
 {

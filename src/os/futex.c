@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/tool.h"
 #include "os/os.h"
 
 bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
@@ -31,9 +32,13 @@ bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
     return !timed_out;
 }
 
+/* Who waits may have seen the word change and gone on: it may lie in a frame that is no more, or where
+ * another word is. The kernel does not look at it, and every wait here looks again. */
 void futex_wake(const at_u32 *word, int n)
 {
     int saved_errno = errno;
+    tool_silence(true);
     syscall(SYS_futex, &word->v, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+    tool_silence(false);
     errno = saved_errno;
 }
