@@ -152,9 +152,9 @@ class Check:
             else:
                 self.skip('tests/gdb/run', 'gdb is not installed')
             if shutil.which('perf'):
-                self.step('tests/perf/run', ['tests/perf/run', ROOT / 'build/native'])
+                self.counted('perf', ['tests/perf/run', ROOT / 'build/native'])
             else:
-                self.skip('tests/perf/run', 'perf is not installed')
+                self.skip('perf stacks', 'perf is not installed')
 
     def uring(self):
         """the tests of descriptors with io_uring in place of epoll"""
