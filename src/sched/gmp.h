@@ -302,6 +302,8 @@ struct m {
     AT(int) tid;
     AT(bool) has_timer;
     at_u32 signalled; /* by a signal that can't say that it is ours */
+    struct note park;
+    at_u32 polls; /* sleeps in the poller, not on its note: [P1] */
     /* owner only */
     struct g *curg; /* NULL on g0 */
     struct p *p;
@@ -329,9 +331,7 @@ struct m {
     uint64_t fp_modes; /* the thread's own, while a goroutine with FP modes runs */
     /* set by who wakes it, before the note */
     struct p *nextp;
-    struct g *nextp_g; /* to run first */
-    struct note park;
-    at_u32 polls;       /* sleeps in the poller, not on its note: [P1] */
+    struct g *nextp_g;  /* to run first */
     uint16_t polled[4]; /* the pollers that were ready then, to be looked at; owner only */
     uint8_t npolled;
     /* for reports, while its goroutine stands still on it */

@@ -127,7 +127,8 @@ static struct m *m_alloc(void)
     return mp;
 }
 
-/* What is left of the thread before is its place in the list. Sysmon may still look at the words before this. */
+/* What is left of the thread before is its place in the list. The words before this sysmon may still look at,
+ * and who woke it for the last time (m_post). */
 #define M_LOOKED_AT offsetof(struct m, curg)
 
 void m_init(struct m *mp)
@@ -141,6 +142,8 @@ void m_init(struct m *mp)
     at_store(&mp->g0.status, G_RUNNING, RELAXED);
     at_store(&mp->where, M_RUNTIME, RELAXED);
     at_store(&mp->attention, 0, RELAXED);
+    at_store(&mp->polls, 0, RELAXED);
+    note_clear(&mp->park);
 }
 
 /* Makes an M that runs pp, or sleeps. By the factory, or before any M runs. */
@@ -254,11 +257,12 @@ void m_fini(int64_t grace, bool *left_behind)
     wait_for_end(grace);
     for (struct m *mp = sched.allm, *next; mp; mp = next) {
         next = mp->all;
+        lock(&sched.lock); /* so also after who woke it for the last time: say_ended */
         if (mp->joined) {
+            unlock(&sched.lock);
             free(mp);
             continue;
         }
-        lock(&sched.lock);
         mp->abandoned = !mp->ended;
         if (mp->abandoned) {
             preempt_timer_end_locked(mp); /* else it would signal for ever */
