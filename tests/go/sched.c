@@ -630,7 +630,7 @@ __attribute__((noinline)) static long recurse(const char *top, size_t deep, long
     for (int i = 0; i < 8; i++)
         frame[i] = level + i;
     long depth = 1;
-    if ((size_t)(top - (const char *)frame) < deep)
+    if ((size_t)(top - (const char *)__builtin_frame_address(0)) < deep)
         depth += recurse(top, deep, level + 1);
     else
         for (int i = 0; i < 10; i++)
