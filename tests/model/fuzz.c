@@ -13,14 +13,15 @@
  *     xchg LOC V ORDER          add LOC V ORDER
  *     cas|weak LOC OLD V ORDER FAIL_ORDER
  *     lock LOC                  unlock LOC
+ *     await LOC                 post LOC                 each once at most
  *     wait|waitl LOC V          wake LOC N               waitl: with a deadline
  *     read LOC                  write LOC V              plainly
  *     spin LOC V ORDER          until it loads V
  *     twice LOC V ORDER         the same, but gives up after two loads
  *     pause                     pick N
  *
- * x, y, z, u are atomic; a, b are not; l, m are locks. PIRN_FUZZ_FAIL is an outcome that is to be a
- * failure, so that its replay can be looked at.
+ * x, y, z, u are atomic; a, b are not; l, m are locks; n, o are notes. PIRN_FUZZ_FAIL is an outcome that
+ * is to be a failure, so that its replay can be looked at.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,8 +30,8 @@
 #include "explorer/explorer.h"
 
 #define OPS 20
-#define NAMES "xyzuablm"
-#define NLOC 8
+#define NAMES "xyzuablmno"
+#define NLOC 10
 #define NATOMIC 4
 
 enum kind {
@@ -43,6 +44,8 @@ enum kind {
     K_FENCE,
     K_LOCK,
     K_UNLOCK,
+    K_AWAIT,
+    K_POST,
     K_WAIT,
     K_WAITL,
     K_WAKE,
@@ -68,6 +71,8 @@ static const struct {
     [K_FENCE] = {"fence", "o", MODEL_FENCE},
     [K_LOCK] = {"lock", "l", 0},
     [K_UNLOCK] = {"unlock", "l", 0},
+    [K_AWAIT] = {"await", "l", 0},
+    [K_POST] = {"post", "l", 0},
     [K_WAIT] = {"wait", "ln", 0},
     [K_WAITL] = {"waitl", "ln", 0},
     [K_WAKE] = {"wake", "ln", 0},
@@ -196,11 +201,11 @@ static void parse(struct program *p, char *line)
 static at_u32 x, u;
 static at_u64 y;
 static AT(uint8_t) z;
-static uint8_t locks[2];
+static uint8_t locks[2], notes[2];
 static int plain[2];
-static volatile void *const where[NLOC] = {&x,        &y,        &z,        &u,
-                                           &plain[0], &plain[1], &locks[0], &locks[1]};
-static const unsigned sizes[NLOC] = {4, 8, 1, 4, 4, 4, 1, 1};
+static volatile void *const where[NLOC] = {&x,        &y,        &z,        &u,        &plain[0],
+                                           &plain[1], &locks[0], &locks[1], &notes[0], &notes[1]};
+static const unsigned sizes[NLOC] = {4, 8, 1, 4, 4, 4, 1, 1, 1, 1};
 
 static struct {
     char text[2 * OPS];
@@ -216,6 +221,8 @@ static void setup(void)
     at_store(&u, 0, RELAXED);
     memset(plain, 0, sizeof plain);
     memset(got, 0, sizeof got);
+    model_note_clear(&notes[0]);
+    model_note_clear(&notes[1]);
 }
 
 /* The interpreter's own accesses are no part of the program. */
@@ -275,6 +282,8 @@ static UNSEEN int step(const struct op_rec *op, int self, int last)
     case K_FENCE: model_fence(&op->site); break;
     case K_LOCK: model_lock((void *)(uintptr_t)at); break;
     case K_UNLOCK: model_unlock((void *)(uintptr_t)at); break;
+    case K_AWAIT: model_note_wait((void *)(uintptr_t)at); break;
+    case K_POST: model_note_post((void *)(uintptr_t)at); break;
     case K_WAIT:
     case K_WAITL:
         note(self, model_futex_wait(at, (uint32_t)n, op->kind == K_WAITL) ? 'w' : 't');

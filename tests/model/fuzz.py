@@ -20,7 +20,7 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-from oracle import ATOMIC, PLAIN, TooBig, Op, Program, parse, Oracle  # noqa: E402
+from oracle import ATOMIC, NOTES, PLAIN, TooBig, Op, Program, parse, Oracle  # noqa: E402
 
 # -- random programs --------------------------------------------------------------------------------
 
@@ -47,6 +47,7 @@ class Maker:
         self.mixed = self.plain and pick() < 0.3
         self.futex = pick() < 0.2
         self.locks = pick() < 0.2
+        self.notes = pick() < 0.2
         self.spin = pick() < 0.1 and not self.mixed
         self.conditions = rng.choice((0, 0, 0.2, 0.4))
         if self.plain:
@@ -110,10 +111,15 @@ class Maker:
         n = r.choices((2, 3, 4), (5, 4, 1))[0]
         most = {2: 5, 3: 3, 4: 2}[n]
         most += r.choices((0, 1, 4), (45, 4, 1))[0]
-        p = Program([self.thread(r.randint(1, most)) for _ in range(n)])
+        threads = [self.thread(r.randint(1, most)) for _ in range(n)]
+        for note in NOTES[:r.choice((1, 1, 2))] if self.notes else ():
+            for kind, ops in zip(('await', 'post'), r.sample(threads, 2)):
+                ops.insert(r.randint(0, len(ops)), Op(kind, note))
+        p = Program(threads)
         if self.futex:
             p.spurious = r.choice((0, 0, 0, 1))
             p.timeouts = r.choice((0, 0, 0, 1))
+        if self.futex or self.notes:
             p.sleepers = 15 if r.random() < 0.6 else 0
         return p
 

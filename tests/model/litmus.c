@@ -252,6 +252,28 @@ BUG(one_wake_for_two, "deadlock", sleep_until, sleep_until, sleep_end)
 T(sleep_limit, r[0] = model_futex_wait(&x, 0, true);)
 LITMUS(futex_time_out, two, "00", sleep_limit)
 
+/* Notes: what was done before the post is known after the wait, and no more is ordered than that. */
+static char note;
+static void setup_note(void)
+{
+    setup();
+    model_note_clear(&note);
+}
+#define NOTE(mname, ...)                                                                           \
+    MODEL(mname, .setup = setup_note, .preemptions = MODEL_UNBOUNDED, __VA_ARGS__)
+T(note_wait_for_data, model_note_wait(&note); CHECK(data == 1); r[0] = GET(x, RELAXED);
+                                                    at_store(&y, 1, RELAXED);)
+T(note_post_data, data = 1; model_note_post(&note); at_store(&x, 1, RELAXED);
+  r[1] = GET(y, RELAXED);)
+T(note_post_early, model_note_post(&note); data = 1;)
+T(note_post_only, model_note_post(&note);)
+NOTE(note, .finish = two, .outcomes = "00 01 10 11",
+     .threads = {note_wait_for_data, note_post_data})
+NOTE(note_sleeper, .sleepers = 1, .threads = {note_wait_for_data, add_z})
+NOTE(bug_note_never_posted, .finds = "deadlock", .threads = {note_wait_for_data, add_z})
+NOTE(bug_note_posted_early, .finds = "data race", .threads = {note_wait_for_data, note_post_early})
+NOTE(bug_note_posted_twice, .finds = "nobody waits", .threads = {note_post_only, note_post_only})
+
 /* --- what a reduction could lose ---------------------------------------------------------------------- */
 
 /* Each of these has lost an outcome once. */

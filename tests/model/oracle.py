@@ -16,9 +16,10 @@ each such prefix of a consistent graph is consistent. Events are bits; happens-b
 """
 import re
 
-LOCS = 'xyzuablm'
+LOCS = 'xyzuablmno'
 ATOMIC = 'xyzu'
 PLAIN = 'ab'
+NOTES = 'no'
 ACQUIRES = {'acq', 'ar', 'sc'}
 RELEASES = {'rel', 'ar', 'sc'}
 DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz'
@@ -157,7 +158,7 @@ class Oracle:
         s.access = {l: () for l in ATOMIC + PLAIN}
         s.fences = ()
         s.before = {}
-        s.lock = {}
+        s.lock = {l: ('to be posted', 0) for l in NOTES}
         s.futex = {}
         s.history = {}
         return s
@@ -217,8 +218,13 @@ class Oracle:
     def ended(self, s, t):
         return s.pc[t] == len(self.threads[t]) and not s.asleep[t]
 
+    def awaits(self, s, t):
+        """Nobody can go on, and it waits for a note."""
+        return s.pc[t] < len(self.threads[t]) and self.threads[t][s.pc[t]].kind == 'await'
+
     def may_sleep(self, s):
-        return all(self.ended(s, t) or (s.asleep[t] and self.p.sleepers >> t & 1)
+        return all(self.ended(s, t)
+                   or ((s.asleep[t] or self.awaits(s, t)) and self.p.sleepers >> t & 1)
                    for t in range(self.n))
 
     def at_rest(self, s):
@@ -509,6 +515,8 @@ class Oracle:
         self.chain(s, t, op.loc)
         s.lock = {**s.lock, op.loc: (None, s.hb[t])}
         return [s]
+
+    do_await, do_post = do_lock, do_unlock
 
     def futex_call(self, s, t, loc):
         """Knows what the calls before it knew."""

@@ -300,8 +300,8 @@ void event_saw(const struct msg *m)
 static bool local(const struct op *op)
 {
     switch (op->kind) {
+    case OP_LOCK: return !ex.locs[op->loc].shared && ex.locs[op->loc].holder < 0;
     case OP_ATOMIC:
-    case OP_LOCK:
     case OP_WAKE: return !ex.locs[op->loc].shared;
     case OP_FENCE: return !op->sc;
     default: return false;
@@ -323,11 +323,17 @@ bool all_wait(void)
     return enabled_set() == 0;
 }
 
+static bool sleeps(const struct thread *t)
+{
+    return t->op.kind == OP_ASLEEP
+           || (t->op.kind == OP_LOCK && ex.locs[t->op.loc].holder == NOTE_CLEAR);
+}
+
 static bool is_end(void)
 {
     for (int i = 0; i < ex.nthreads; i++) {
         struct thread *t = &ex.threads[i];
-        if (!t->done && !(t->op.kind == OP_ASLEEP && (ex.model->sleepers >> i & 1))) {
+        if (!t->done && !(sleeps(t) && (ex.model->sleepers >> i & 1))) {
             return false;
         }
     }
@@ -500,13 +506,18 @@ static int schedule(void)
 }
 
 /* No point, but in the replay string it looks like an operation, so that it is clear whose it is. */
+void no_point(void)
+{
+    if (ex.strategy == REPLAY) {
+        switch_thread(schedule());
+    }
+    log_thread(ex.cur);
+}
+
 int model_pick(int n)
 {
     if (ex.cur >= 0) {
-        if (ex.strategy == REPLAY) {
-            switch_thread(schedule());
-        }
-        log_thread(ex.cur);
+        no_point();
     }
     return choose_value(n, n);
 }

@@ -26,6 +26,7 @@
 #define SPINS_BLIND 2   /* pauses after which a load sees the newest store only */
 #define LOOK_AGAIN 8    /* for a thread that pauses, when nobody else can go on */
 #define STACK_SIZE (64 * 1024)
+#define NOTE_CLEAR NT    /* loc.holder of a note that was not posted yet: no thread */
 #define EXIT_OTHER_BUG 3 /* not the one that the model is to find */
 
 /* What a thread has seen: of each location the newest store, of each thread its time. The times
@@ -46,7 +47,7 @@ struct loc { /* an atomic variable, a lock or a futex, by its address */
     unsigned size;
     int n, base; /* stores are base .. n-1 */
     uint16_t msg[NMSG + 1];
-    int holder;       /* of a lock, or -1 */
+    int holder;       /* of a lock, or -1; or NOTE_CLEAR */
     struct view view; /* of a lock: what its last holder saw; of a futex: what its users saw */
     uint16_t last_load[NT], last_sc_read[NT], last_write[NT]; /* event of each thread */
     uint16_t events[NT];    /* of a lock: those before its release */
@@ -113,6 +114,7 @@ extern struct explorer ex;
 
 /* explore.c */
 void point(void);
+void no_point(void);
 int choose(int n);                  /* of n possibilities */
 int choose_value(int n, int tried); /* the same, logged for the replay */
 void explore(void);

@@ -588,17 +588,9 @@ void model_lock(void *addr)
     trace_op(&t->op, "", 0, 0);
 }
 
-/* No point of its own: until it is done nobody else can do anything with the lock. */
-void model_unlock(void *addr)
+static void let_go(struct loc *l)
 {
-    if (ex.cur < 0) {
-        return;
-    }
     struct thread *t = &ex.threads[ex.cur];
-    struct loc *l = &ex.locs[loc_of(addr, 1)];
-    if (l->holder != ex.cur) {
-        model_fail("T%d gives back a lock that it does not hold", ex.cur);
-    }
     l->holder = -1;
     plain_check_atomic(l, true);
     view_join(&l->view, &t->cur);
@@ -608,7 +600,48 @@ void model_unlock(void *addr)
     t->cur.clk[ex.cur]++;
 }
 
+/* No point of its own: until it is done nobody else can do anything with the lock. */
+void model_unlock(void *addr)
+{
+    if (ex.cur < 0) {
+        return;
+    }
+    struct loc *l = &ex.locs[loc_of(addr, 1)];
+    if (l->holder != ex.cur) {
+        model_fail("T%d gives back a lock that it does not hold", ex.cur);
+    }
+    let_go(l);
+}
+
 bool model_holds(void *addr)
 {
     return ex.cur < 0 || ex.locs[loc_of(addr, 1)].holder == ex.cur;
+}
+
+/* A note is a lock that is held until it is posted. The wait is the only step: to clear it concerns nobody
+ * yet, and to post it early is no loss, since who waits need not go on at once. */
+void model_note_clear(void *addr)
+{
+    struct loc *l = &ex.locs[loc_of(addr, 1)];
+    l->holder = NOTE_CLEAR;
+    if (ex.cur >= 0) {
+        note_use(l, true);
+        plain_check_atomic(l, true);
+    }
+}
+
+void model_note_post(void *addr)
+{
+    struct loc *l = &ex.locs[loc_of(addr, 1)];
+    note_use(l, true);
+    no_point();
+    if (l->holder != NOTE_CLEAR) {
+        model_fail("T%d posts a note that nobody waits for", ex.cur);
+    }
+    let_go(l);
+}
+
+void model_note_wait(void *addr)
+{
+    model_lock(addr);
 }

@@ -69,6 +69,10 @@ void model_futex_wake(const volatile void *addr, int n);
 void model_lock(void *lock);
 void model_unlock(void *lock);
 bool model_holds(void *lock);
+/* A note in one step: cleared by who will wait, before others know of it; posted once, by one of them. */
+void model_note_clear(void *note);
+void model_note_post(void *note);
+void model_note_wait(void *note);
 
 /* The heap: never reused within an execution, so every use after free is seen. */
 void *model_malloc(size_t size);

@@ -19,6 +19,11 @@ int64_t now_ns(void)
     return ex.cur < 0 ? 0 : (ex.threads[ex.cur].clock += TICK);
 }
 
+int64_t thread_cpu_ns(int tid)
+{
+    return (void)tid, 0;
+}
+
 /* --- threads ------------------------------------------------------------------------------------- */
 
 bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
