@@ -194,7 +194,7 @@ int http_range(struct slice value, uint64_t size, uint64_t *from, uint64_t *len)
 {
     const char *p = value.p, *end = value.p + value.n;
     uint64_t first, last;
-    if (value.n < 6 || memcmp(p, "bytes=", 6) != 0) {
+    if (value.n < 6 || strncasecmp(p, "bytes=", 6) != 0) {
         return 200;
     }
     p += 6;

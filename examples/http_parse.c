@@ -143,10 +143,10 @@ static int parse_request_line(struct http_request *req, const char *p, const cha
         || p[7] != '.' || !is_digit(p[8])) {
         return -400;
     }
-    if (p[6] != '1' || p[8] > '1') {
+    if (p[6] != '1') {
         return -505;
     }
-    req->minor = p[8] - '0';
+    req->minor = p[8] > '0'; /* HTTP/1.2 and so on: as the highest that is known */
     req->keep_alive = req->minor == 1;
     return parse_target(req, start, p);
 }

@@ -41,7 +41,7 @@ struct http_field {
 struct http_request {
     struct slice method;
     struct slice path, query; /* still percent-encoded; query without its '?' */
-    int minor;                /* HTTP/1.minor: 0 or 1 */
+    int minor;                /* HTTP/1.minor: 0 or 1, which 1.2 counts as */
     bool keep_alive;
     bool expects_continue;
     bool chunked;

@@ -38,7 +38,8 @@
 #include "http_file.h"
 #include "listen.h"
 
-enum { IN_SIZE = 4096, OUT_SIZE = 4096, SEND_PIECE = 1 << 20, LINGER_MOST = 1 << 20 };
+enum { IN_SIZE = 4096, OUT_SIZE = 4096, SEND_PIECE = 1 << 20 };
+static const pirn_ns LINGER = PIRN_SEC;
 
 struct conn;
 static struct {
@@ -64,6 +65,7 @@ struct conn {
     char *in; /* bytes from start to end have been read and not used */
     size_t start, end, room;
     struct http_request req; /* its slices are valid until the next fill() */
+    bool head;               /* HEAD; the method itself is gone when a body has been read */
     bool last;               /* the connection ends after this answer */
 
     pirn_ns read_by, write_by; /* the deadlines that are set */
@@ -82,12 +84,13 @@ static void set_deadlines(struct conn *c, pirn_ns read, pirn_ns write)
     pirn_fd_deadline(c->fd, read, write);
 }
 
-/* Both are about idle_time away. */
-static void usual_deadlines(struct conn *c)
+/* About idle_time away: that of writing, and with read both. Without, a request may be under way. */
+static void usual_deadlines(struct conn *c, bool read)
 {
     pirn_ns by = pirn_now() + opt.idle_time, slack = opt.idle_time / 8;
-    if (by - c->write_by > (slack < PIRN_SEC ? slack : PIRN_SEC) || c->read_by != c->write_by) {
-        set_deadlines(c, by, by);
+    if (by - c->write_by > (slack < PIRN_SEC ? slack : PIRN_SEC)
+        || (read && c->read_by != c->write_by)) {
+        set_deadlines(c, read ? by : c->read_by, by);
     }
 }
 
@@ -123,6 +126,7 @@ static int flush_with(struct conn *c, const void *p, size_t n)
     struct iovec iov[2] = {{c->out, c->n}, {(void *)p, n}};
     ssize_t total = (ssize_t)(c->n + n), sent = 0;
     if (total > 0) {
+        usual_deadlines(c, false);
         sent = n > 0 ? pirn_writev(c->fd, iov, 2) : pirn_write(c->fd, c->out, c->n);
     }
     c->n = 0;
@@ -182,7 +186,8 @@ static int begin_head(struct conn *c, int status)
     put_text(c, http_reason(status));
     put_text(c, "\r\nServer: pirn-httpd\r\nDate: ");
     put(c, c->date, sizeof c->date - 1);
-    return c->last ? put_text(c, "\r\nConnection: close\r\n") : put_text(c, "\r\n");
+    const char *more = c->req.minor == 0 ? "\r\nConnection: keep-alive\r\n" : "\r\n";
+    return put_text(c, c->last ? "\r\nConnection: close\r\n" : more);
 }
 
 static int end_head(struct conn *c, const char *type, uint64_t length)
@@ -197,11 +202,6 @@ static int end_head(struct conn *c, const char *type, uint64_t length)
     return put_text(c, "\r\n\r\n");
 }
 
-static bool is_head(const struct conn *c)
-{
-    return slice_is(c->req.method, "HEAD");
-}
-
 /* A status without more to say; extra is a line for its head, or "". */
 static int answer_status(struct conn *c, int status, const char *extra)
 {
@@ -211,7 +211,7 @@ static int answer_status(struct conn *c, int status, const char *extra)
     if (err || (err = put_text(c, extra)) || (err = end_head(c, "text/plain", (uint64_t)n))) {
         return err;
     }
-    return is_head(c) ? 0 : put(c, text, (size_t)n);
+    return c->head ? 0 : put(c, text, (size_t)n);
 }
 
 /* -- Bodies of requests ----------------------------------------------------------------------- */
@@ -272,16 +272,9 @@ static int answer_echo(struct conn *c)
     char *body = NULL;
     size_t n = 0;
     int err = read_body(c, &body, &n);
-    if (!err) {
-        usual_deadlines(c);
-        err = begin_head(c, 200);
-    }
-    if (!err) {
-        err = end_head(c, "application/octet-stream", n);
-    }
-    if (!err) {
-        err = put(c, body, n);
-    }
+    err = err ? err : begin_head(c, 200);
+    err = err ? err : end_head(c, "application/octet-stream", n);
+    err = err ? err : put(c, body, n);
     free(body);
     return err;
 }
@@ -315,7 +308,7 @@ static int answer_open_file(struct conn *c, const struct http_file *f)
     if (err) {
         return err;
     }
-    http_date(f->modified, date);
+    http_date(f->modified < c->date_of ? f->modified : c->date_of, date); /* not in the future */
     put_text(c, "Accept-Ranges: bytes\r\nLast-Modified: ");
     put_text(c, date);
     put_text(c, "\r\n");
@@ -329,23 +322,35 @@ static int answer_open_file(struct conn *c, const struct http_file *f)
         put_text(c, line);
     }
     err = end_head(c, f->type, len);
-    return err || is_head(c) ? err : send_file(c, f->fd, from, len);
+    return err || c->head ? err : send_file(c, f->fd, from, len);
+}
+
+/* To the directory: path and query as they came, for they are encoded. */
+static int answer_moved(struct conn *c)
+{
+    struct slice path = c->req.path, query = c->req.query;
+    int err = begin_head(c, 301);
+    if (err) {
+        return err;
+    }
+    put_text(c, "Location: ");
+    put(c, path.p, path.n);
+    put_text(c, query.p ? "/?" : "/");
+    put(c, query.p, query.n);
+    put_text(c, "\r\n");
+    return end_head(c, NULL, 0);
 }
 
 static int answer_file(struct conn *c)
 {
     struct http_file f;
-    char path[1024], line[1200];
+    char path[1024];
     if (http_decode_path(c->req.path, path, sizeof path) < 0) {
         return answer_status(c, 404, "");
     }
     int status = http_file_open(server.root, path, &f);
-    if (status == 301) { /* from the path as it came: it is encoded */
-        snprintf(line, sizeof line, "Location: %.*s/\r\n", (int)c->req.path.n, c->req.path.p);
-        return answer_status(c, 301, line);
-    }
     if (status != 200) {
-        return answer_status(c, status, "");
+        return status == 301 ? answer_moved(c) : answer_status(c, status, "");
     }
     int err = answer_open_file(c, &f);
     close(f.fd);
@@ -358,34 +363,38 @@ static int answer_plaintext(struct conn *c)
 {
     static const char text[] = "Hello, World!";
     int err = begin_head(c, 200);
-    if (!err) {
-        err = end_head(c, "text/plain", sizeof text - 1);
-    }
-    return err || is_head(c) ? err : put(c, text, sizeof text - 1);
+    err = err ? err : end_head(c, "text/plain", sizeof text - 1);
+    return err || c->head ? err : put(c, text, sizeof text - 1);
 }
 
 /* Finds the answer. 0, -status for one that ends the connection, or -errno. */
 static int answer(struct conn *c)
 {
     struct slice method = c->req.method, path = c->req.path;
-    bool get = slice_is(method, "GET") || is_head(c);
-    if (slice_is(path, "/echo") && (slice_is(method, "POST") || slice_is(method, "PUT"))) {
+    bool get = c->head || slice_is(method, "GET"), plain = get && slice_is(path, "/plaintext");
+    bool has_body = c->req.chunked || c->req.length > 0;
+    if (get && !(plain && has_body)) {
+        c->last = c->last || has_body; /* of a file: read before, it would overwrite the path */
+        return plain ? answer_plaintext(c) : answer_file(c);
+    }
+    bool echo = slice_is(path, "/echo"), options = slice_is(method, "OPTIONS");
+    bool upload = slice_is(method, "POST") || slice_is(method, "PUT");
+    bool known = upload || slice_is(method, "DELETE");
+    if (echo && upload) {
         return answer_echo(c);
     }
-    if (c->req.chunked || c->req.length > 0) {
-        bool plain = get && slice_is(path, "/plaintext");
-        int err = read_body(c, NULL, NULL); /* nobody wants it */
-        return err ? err : plain ? answer_plaintext(c) : answer_status(c, 405, "Allow: POST\r\n");
+    int err = has_body ? read_body(c, NULL, NULL) : 0; /* nobody wants it */
+    if (err || get) {
+        return err ? err : answer_plaintext(c);
     }
-    if (get) {
-        return slice_is(path, "/plaintext") ? answer_plaintext(c) : answer_file(c);
+    const char *allow =
+        echo ? "Allow: GET, HEAD, OPTIONS, POST, PUT\r\n" : "Allow: GET, HEAD, OPTIONS\r\n";
+    if (!options) {
+        return answer_status(c, known ? 405 : 501, known ? allow : "");
     }
-    if (slice_is(method, "OPTIONS")) {
-        int err = begin_head(c, 200);
-        return err ? err : put_text(c, "Allow: GET, HEAD, OPTIONS\r\nContent-Length: 0\r\n\r\n");
-    }
-    bool known = slice_is(method, "POST") || slice_is(method, "PUT") || slice_is(method, "DELETE");
-    return answer_status(c, known ? 405 : 501, known ? "Allow: GET, HEAD, OPTIONS\r\n" : "");
+    err = begin_head(c, 200);
+    put_text(c, allow);
+    return err ? err : end_head(c, NULL, 0);
 }
 
 /* Waits for the head of a request. > 0, -status, or 0 and -errno if there is none and won't be. */
@@ -405,7 +414,7 @@ static ssize_t next_head(struct conn *c)
             return err;
         }
         if (c->end == c->start) {
-            usual_deadlines(c);
+            usual_deadlines(c, true);
             atomic_store(&c->idle, true);
             if (atomic_load(&server.stopping)) {
                 return 0;
@@ -425,12 +434,10 @@ static ssize_t next_head(struct conn *c)
 /* Lets the client read the last answer: closing at once would drop it if the client is still sending. */
 static void linger(struct conn *c)
 {
-    char drop[1024];
-    set_deadlines(c, pirn_now() + PIRN_SEC, c->write_by);
+    char drop[4096];
+    set_deadlines(c, pirn_now() + LINGER, c->write_by);
     pirn_shutdown(c->fd, SHUT_WR);
-    for (ssize_t n, total = 0;
-         total < LINGER_MOST && (n = pirn_read(c->fd, drop, sizeof drop)) > 0;) {
-        total += n;
+    while (pirn_read(c->fd, drop, sizeof drop) > 0) {
     }
 }
 
@@ -446,12 +453,13 @@ static void serve_requests(struct conn *c)
         if (!err) {
             c->start += (size_t)head;
             c->last = !c->req.keep_alive;
+            c->head = slice_is(c->req.method, "HEAD");
             err = answer(c);
         }
     }
     if (err <= -400) { /* what follows in the stream can't be told apart any more */
         c->last = true;
-        c->req.method = (struct slice){"", 0};
+        c->head = false;
         err = answer_status(c, -err, "");
     }
     if (!err && flush(c) == 0) {

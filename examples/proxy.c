@@ -6,7 +6,7 @@
  *     proxy -addr 127.0.0.1:8080 -to example.org:80
  *
  * Two goroutines for each connection copy, one in each direction. The end of one direction is passed on
- * by half a close, and the other goes on; a direction that has nothing to say for IDLE is an end too.
+ * by half a close, and the other goes on; when neither has anything to say for -idle seconds, both end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,8 +17,9 @@
 
 #include "listen.h"
 
-static const pirn_ns HELLO = 10 * PIRN_SEC, IDLE = 600 * PIRN_SEC;
+static const pirn_ns HELLO = 10 * PIRN_SEC;
 static const char *target; /* NULL: SOCKS5 */
+static pirn_ns idle;
 
 /* Bytes from one to the other until there are no more. */
 static void copy(int from, int to)
@@ -26,12 +27,12 @@ static void copy(int from, int to)
     char buf[16 << 10]; /* a goroutine's stack is big enough */
     ssize_t n;
     do {
-        pirn_fd_deadline(from, pirn_now() + IDLE, 0);
+        pirn_fd_deadline(from, pirn_now() + idle, 0);
+        pirn_fd_deadline(to, pirn_now() + idle, 0); /* who only listens is not idle */
         n = pirn_read(from, buf, sizeof buf);
     } while (n > 0 && (n = pirn_write_all(to, buf, (size_t)n)) > 0);
-    if (n == 0) {
-        pirn_shutdown(to, SHUT_WR);
-    } else { /* an error ends both directions */
+    pirn_shutdown(to, SHUT_WR);
+    if (n < 0) { /* an error ends the other direction too */
         pirn_fd_cancel(from);
         pirn_fd_cancel(to);
     }
@@ -52,8 +53,8 @@ static int greet(int fd)
 /* Request: version, command, 0, type of address, address, port; as an address for pirn_dial. */
 static int read_request(int fd, char *addr, size_t size)
 {
-    unsigned char head[4], host[256] = {0}, port[2], len = 0;
-    char text[256];
+    unsigned char head[4], port[2], len = 0;
+    char host[256] = {0}, text[INET6_ADDRSTRLEN];
     if (pirn_read_full(fd, head, 4) != 4 || head[0] != 5) {
         return -EPROTO;
     }
@@ -65,15 +66,12 @@ static int read_request(int fd, char *addr, size_t size)
     if (n == 0 || pirn_read_full(fd, host, n) != (ssize_t)n || pirn_read_full(fd, port, 2) != 2) {
         return n == 0 && !name ? -EAFNOSUPPORT : -EPROTO;
     }
-    if (name) {
-        memcpy(text, host, sizeof text);
-        if (strlen(text) != n || strpbrk(text, ":[]/@")) {
-            return -EPROTO;
-        }
-    } else if (!inet_ntop(n == 4 ? AF_INET : AF_INET6, host, text, sizeof text)) {
+    if (name ? strlen(host) != n || strpbrk(host, ":[]/@")
+             : !inet_ntop(n == 4 ? AF_INET : AF_INET6, host, text, sizeof text)) {
         return -EPROTO;
     }
-    snprintf(addr, size, n == 16 && !name ? "[%s]:%d" : "%s:%d", text, port[0] << 8 | port[1]);
+    snprintf(addr, size, n == 16 && !name ? "[%s]:%d" : "%s:%d", name ? host : text,
+             port[0] << 8 | port[1]);
     return head[1] == 1 ? 0 : -EOPNOTSUPP;
 }
 
@@ -95,11 +93,10 @@ static int reach(int fd)
         return pirn_dial_until("tcp", target, pirn_now() + HELLO);
     }
     pirn_fd_deadline(fd, pirn_now() + HELLO, pirn_now() + 2 * HELLO);
-    int err = greet(fd);
-    if (err) {
-        return err;
+    if (greet(fd) != 0) {
+        return -EPROTO;
     }
-    err = read_request(fd, addr, sizeof addr);
+    int err = read_request(fd, addr, sizeof addr);
     int to = err ? err : pirn_dial_until("tcp", addr, pirn_now() + HELLO);
     unsigned char reply[10] = {5, socks_code(to < 0 ? to : 0), 0, 1};
     pirn_write_all(fd, reply, sizeof reply);
@@ -136,15 +133,18 @@ static int run(void *arg)
 
 int main(int argc, char **argv)
 {
+    enum { ADDR, TO, IDLE };
     static const struct option options[] = {
-        {"addr", 1, NULL, 'a'}, {"to", 1, NULL, 't'}, {NULL, 0, NULL, 0}};
-    char *addr = "127.0.0.1:1080";
+        {"addr", 1, NULL, ADDR}, {"to", 1, NULL, TO}, {"idle", 1, NULL, IDLE}, {NULL, 0, NULL, 0}};
+    char *args[] = {[ADDR] = "127.0.0.1:1080", [TO] = NULL, [IDLE] = "600"};
     for (int o; (o = getopt_long_only(argc, argv, "", options, NULL)) != -1;) {
         if (o == '?') {
-            fprintf(stderr, "usage: proxy [-addr HOST:PORT] [-to HOST:PORT]\n");
+            fprintf(stderr, "usage: proxy [-addr HOST:PORT] [-to HOST:PORT] [-idle SECONDS]\n");
             return 2;
         }
-        *(o == 'a' ? &addr : (char **)&target) = optarg;
+        args[o] = optarg;
     }
-    return pirn_run(run, addr);
+    target = args[TO];
+    idle = (pirn_ns)(strtod(args[IDLE], NULL) * (double)PIRN_SEC);
+    return pirn_run(run, args[ADDR]);
 }

@@ -68,6 +68,24 @@ bool glob_match(struct bytes pattern, struct bytes text)
 
 /* -- Commands --------------------------------------------------------------------------------- */
 
+void reply_subcommand(struct client *c, const char *command, struct bytes sub,
+                      const char *const *known)
+{
+    char upper[16] = "";
+    while (*known && !bytes_is(sub, *known)) {
+        known++;
+    }
+    if (*known) {
+        reply_error(&c->out, "ERR wrong number of arguments for '%s|%s' command", command, *known);
+        return;
+    }
+    for (size_t i = 0; command[i] && i < sizeof upper - 1; i++) {
+        upper[i] = (char)(command[i] & ~0x20);
+    }
+    reply_error(&c->out, "ERR unknown subcommand '%.*s'. Try %s HELP.",
+                sub.n < 128 ? (int)sub.n : 128, sub.p, upper);
+}
+
 static void info_server(char *p, size_t n)
 {
     struct server_stats s = server_stats();
@@ -147,30 +165,44 @@ static const struct {
     {"timeout", "0"},
 };
 
+/* In any case of letters. */
+static bool matches_setting(struct bytes pattern, struct bytes name)
+{
+    char low[64];
+    for (size_t i = 0; i < pattern.n && i < sizeof low; i++) {
+        char x = pattern.p[i];
+        low[i] = x >= 'A' && x <= 'Z' ? (char)(x | 0x20) : x;
+    }
+    return pattern.n <= sizeof low && glob_match((struct bytes){low, pattern.n}, name);
+}
+
 void cmd_config(struct client *c, int argc, const struct bytes *argv)
 {
     enum { N = sizeof settings / sizeof *settings };
-    bool hit[N] = {false};
+    struct bytes hit[N] = {
+        0}; /* the names as they are replied: if there is no pattern, as they came */
     int64_t n = 0;
     if (bytes_is(argv[1], "resetstat") && argc == 2) {
         reply_text(&c->out, "+OK\r\n");
         return;
     }
     if (!bytes_is(argv[1], "get") || argc < 3) {
-        reply_error(&c->out, "ERR only CONFIG GET and CONFIG RESETSTAT are known here");
+        reply_subcommand(c, "config", argv[1], (const char *const[]){"get", "resetstat", NULL});
         return;
     }
     for (int i = 0; i < N; i++) {
         struct bytes name = {settings[i].name, strlen(settings[i].name)};
-        for (int k = 2; k < argc; k++) {
-            hit[i] = hit[i] || glob_match(argv[k], name);
+        for (int k = 2; k < argc && !hit[i].p; k++) {
+            if (matches_setting(argv[k], name)) {
+                hit[i] = bytes_is(argv[k], settings[i].name) ? argv[k] : name;
+                n++;
+            }
         }
-        n += hit[i];
     }
     reply_array(&c->out, 2 * n);
     for (int i = 0; i < N; i++) {
-        if (hit[i]) {
-            reply_bulk_text(&c->out, settings[i].name);
+        if (hit[i].p) {
+            reply_bulk(&c->out, hit[i]);
             reply_bulk_text(&c->out, settings[i].value);
         }
     }
@@ -197,16 +229,17 @@ void cmd_command(struct client *c, int argc, const struct bytes *argv)
 
 static void set_name(struct client *c, struct bytes name)
 {
+    bool ok = true;
     for (size_t i = 0; i < name.n; i++) {
-        if (name.p[i] <= ' ' || name.p[i] > '~') {
-            name.n = NAME_SIZE;
-        }
+        ok = ok && name.p[i] > ' ' && name.p[i] <= '~';
+    }
+    if (!ok) {
+        reply_error(&c->out,
+                    "ERR Client names cannot contain spaces, newlines or special characters.");
+        return;
     }
     if (name.n >= NAME_SIZE) {
-        reply_error(&c->out,
-                    "ERR Client names cannot contain spaces, newlines or special characters,"
-                    " nor be longer than %d",
-                    NAME_SIZE - 1);
+        reply_error(&c->out, "ERR Client names are at most %d characters here", NAME_SIZE - 1);
         return;
     }
     memcpy(c->name, name.p, name.n);
@@ -219,7 +252,11 @@ void cmd_client(struct client *c, int argc, const struct bytes *argv)
     if (bytes_is(argv[1], "setname") && argc == 3) {
         set_name(c, argv[2]);
     } else if (bytes_is(argv[1], "getname") && argc == 2) {
-        reply_bulk_text(&c->out, c->name);
+        if (c->name[0]) {
+            reply_bulk_text(&c->out, c->name);
+        } else {
+            reply_null(&c->out);
+        }
     } else if (bytes_is(argv[1], "id") && argc == 2) {
         reply_int(&c->out, (int64_t)c->id);
     } else if (bytes_is(argv[1], "setinfo") && argc == 4) {
@@ -230,18 +267,23 @@ void cmd_client(struct client *c, int argc, const struct bytes *argv)
                  c->fd, c->name, c->db);
         reply_bulk_text(&c->out, line); /* itself; the others are others' */
     } else {
-        reply_error(&c->out, "ERR unknown CLIENT subcommand or wrong number of arguments");
+        reply_subcommand(c, "client", argv[1],
+                         (const char *const[]){"setname", "getname", "id", "setinfo", NULL});
     }
 }
 
 void cmd_hello(struct client *c, int argc, const struct bytes *argv)
 {
     int64_t version = 2;
-    if (argc > 2 || (argc == 2 && (!bytes_int(argv[1], &version) || version != 2))) {
+    if (argc > 1 && !bytes_int(argv[1], &version)) {
+        reply_error(&c->out, "ERR Protocol version is not an integer or out of range");
+        return;
+    }
+    if (argc > 2 || version != 2) {
         reply_error(&c->out, "NOPROTO unsupported protocol version");
         return;
     }
-    reply_array(&c->out, 8);
+    reply_array(&c->out, 14);
     reply_bulk_text(&c->out, "server");
     reply_bulk_text(&c->out, "redis");
     reply_bulk_text(&c->out, "version");
@@ -250,6 +292,12 @@ void cmd_hello(struct client *c, int argc, const struct bytes *argv)
     reply_int(&c->out, 2);
     reply_bulk_text(&c->out, "id");
     reply_int(&c->out, (int64_t)c->id);
+    reply_bulk_text(&c->out, "mode");
+    reply_bulk_text(&c->out, "standalone");
+    reply_bulk_text(&c->out, "role");
+    reply_bulk_text(&c->out, "master");
+    reply_bulk_text(&c->out, "modules");
+    reply_array(&c->out, 0);
 }
 
 void cmd_time(struct client *c, int argc, const struct bytes *argv)

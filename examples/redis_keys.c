@@ -64,10 +64,21 @@ void reply_no_memory(struct client *c)
 
 static bool sweeping; /* under the lock */
 
+/* As Redis counts; in ns, what is more than 292 years away would not fit. */
+static int64_t now_ms(void)
+{
+    return pirn_now() / PIRN_MS;
+}
+
+static bool has_expired(const struct entry *e)
+{
+    return e->expires && e->expires < now_ms();
+}
+
 static void sweep_entry(struct entry *e, void *arg)
 {
     struct db *d = arg;
-    if (e->expires && e->expires <= pirn_now()) {
+    if (has_expired(e)) {
         remove_locked(d, entry_key(e));
     }
 }
@@ -116,8 +127,8 @@ void remove_locked(struct db *d, struct bytes key)
 
 bool deadline_of(int64_t amount, int64_t unit, int64_t *at)
 {
-    int64_t ns;
-    return !__builtin_mul_overflow(amount, unit, &ns) && !__builtin_add_overflow(pirn_now(), ns, at)
+    int64_t ms;
+    return !__builtin_mul_overflow(amount, unit, &ms) && !__builtin_add_overflow(now_ms(), ms, at)
            && *at != 0;
 }
 
@@ -127,7 +138,7 @@ struct entry *find_any(struct client *c, struct bytes key)
 {
     struct db *d = &dbs[c->db];
     struct entry *e = table_find(&d->keys, key);
-    if (e && e->expires && e->expires <= pirn_now()) {
+    if (e && has_expired(e)) {
         remove_locked(d, key);
         return NULL;
     }
@@ -198,32 +209,32 @@ static void expire(struct client *c, const struct bytes *argv, int64_t unit, con
 void cmd_expire(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    expire(c, argv, PIRN_SEC, "expire");
+    expire(c, argv, SECONDS, "expire");
 }
 
 void cmd_pexpire(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    expire(c, argv, PIRN_MS, "pexpire");
+    expire(c, argv, MS, "pexpire");
 }
 
 /* -2: no such key; -1: it stays. Rounded to the nearest. */
 static int64_t time_left(struct client *c, struct bytes key, int64_t unit)
 {
     struct entry *e = find_any(c, key);
-    return !e ? -2 : !e->expires ? -1 : (e->expires - pirn_now() + unit / 2) / unit;
+    return !e ? -2 : !e->expires ? -1 : (e->expires - now_ms() + unit / 2) / unit;
 }
 
 void cmd_ttl(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    reply_int(&c->out, time_left(c, argv[1], PIRN_SEC));
+    reply_int(&c->out, time_left(c, argv[1], SECONDS));
 }
 
 void cmd_pttl(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    reply_int(&c->out, time_left(c, argv[1], PIRN_MS));
+    reply_int(&c->out, time_left(c, argv[1], MS));
 }
 
 void cmd_persist(struct client *c, int argc, const struct bytes *argv)
@@ -243,35 +254,40 @@ void cmd_dbsize(struct client *c, int argc, const struct bytes *argv)
     reply_int(&c->out, (int64_t)dbs[c->db].keys.n);
 }
 
-void cmd_flushdb(struct client *c, int argc, const struct bytes *argv)
+/* The databases from..to - 1. SYNC and ASYNC are the same here; any other word must not cost the data. */
+static void flush(struct client *c, int argc, const struct bytes *argv, int from, int to)
 {
-    (void)argc, (void)argv;
-    dbs[c->db].expiring = 0;
-    table_clear(&dbs[c->db].keys);
-    reply_text(&c->out, "+OK\r\n");
-}
-
-void cmd_flushall(struct client *c, int argc, const struct bytes *argv)
-{
-    (void)argc, (void)argv;
-    for (int i = 0; i < DATABASES; i++) {
+    if (argc > 2 || (argc == 2 && !bytes_is(argv[1], "sync") && !bytes_is(argv[1], "async"))) {
+        reply_error(&c->out, "ERR syntax error");
+        return;
+    }
+    for (int i = from; i < to; i++) {
         dbs[i].expiring = 0;
         table_clear(&dbs[i].keys);
     }
     reply_text(&c->out, "+OK\r\n");
 }
 
+void cmd_flushdb(struct client *c, int argc, const struct bytes *argv)
+{
+    flush(c, argc, argv, c->db, c->db + 1);
+}
+
+void cmd_flushall(struct client *c, int argc, const struct bytes *argv)
+{
+    flush(c, argc, argv, 0, DATABASES);
+}
+
 struct matches {
     struct bytes pattern;
     struct reply found; /* the keys, as bulk strings */
     int64_t n;
-    pirn_ns now;
 };
 
 static void match_entry(struct entry *e, void *arg)
 {
     struct matches *m = arg;
-    if (!(e->expires && e->expires <= m->now) && glob_match(m->pattern, entry_key(e))) {
+    if (!has_expired(e) && glob_match(m->pattern, entry_key(e))) {
         reply_bulk(&m->found, entry_key(e));
         m->n++;
     }
@@ -280,7 +296,7 @@ static void match_entry(struct entry *e, void *arg)
 void cmd_keys(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    struct matches m = {.pattern = argv[1], .now = pirn_now()};
+    struct matches m = {.pattern = argv[1]};
     size_t at = 0;
     table_walk(&dbs[c->db].keys, &at, SIZE_MAX, match_entry, &m);
     if (m.found.failed) {

@@ -8,13 +8,15 @@
  * waits its goroutine selects: the channel, the time, the end of the server, and bytes of the client,
  * for a client that has gone must not be given anything.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "redisd.h"
 
-enum { PIPELINED_MOST = 64 << 10 }; /* bytes that are read ahead while a client waits */
+/* Bytes that are read ahead while a client waits: any one command. */
+enum { PIPELINED_MOST = RESP_MAX_COMMAND };
 
 struct list {
     struct blob **v; /* a ring; room is a power of two */
@@ -264,17 +266,14 @@ void cmd_lindex(struct client *c, int argc, const struct bytes *argv)
     (void)argc;
     bool wrong;
     int64_t i;
-    if (!bytes_int(argv[2], &i)) {
-        reply_error(&c->out, NOT_AN_INTEGER);
-        return;
-    }
     struct entry *e = find_locked(c, argv[1], LIST, &wrong);
+    struct list *l = e ? e->value : NULL;
     if (wrong) {
         return;
     }
-    struct list *l = e ? e->value : NULL;
-    i = l ? index_in(i, l->n) : -1;
-    if (i < 0 || i >= (int64_t)l->n) {
+    if (l && !bytes_int(argv[2], &i)) { /* without a list, Redis does not look at the number */
+        reply_error(&c->out, NOT_AN_INTEGER);
+    } else if (!l || (i = index_in(i, l->n)) < 0 || i >= (int64_t)l->n) {
         reply_null(&c->out);
     } else {
         reply_bulk(&c->out, blob_bytes(*list_at(l, (size_t)i)));
@@ -318,8 +317,7 @@ static int wait_for_element(struct client *c, struct waiter *w, pirn_ns by)
                              [TIME] = PIRN_UNTIL(by),
                              [STOP] = PIRN_DONE(server_ctx()),
                              [BYTES] = PIRN_READABLE(c->fd)};
-        bool more = c->end - c->start < PIPELINED_MOST;
-        switch (pirn_selectv(cases, more ? 4 : 3)) {
+        switch (pirn_selectv(cases, 4)) {
         case SERVED:
         case TIME: return 0;
         case STOP: return -ECANCELED;
@@ -327,6 +325,9 @@ static int wait_for_element(struct client *c, struct waiter *w, pirn_ns by)
             ssize_t n = client_fill(c);
             if (n <= 0) {
                 return n == 0 ? -EPIPE : (int)n;
+            }
+            if (c->end - c->start > PIPELINED_MOST) {
+                return -ENOBUFS; /* if no more were read, its end would not be noticed */
             }
         }
     }
@@ -358,7 +359,8 @@ static bool parse_timeout(struct client *c, struct bytes arg, pirn_ns *by)
         text[arg.n] = 0;
     }
     double seconds = strtod(text, &end);
-    if (end == text || *end || !(seconds < 1e9 && seconds > -1e9)) {
+    if (end != text + arg.n || arg.n == 0 || isspace((unsigned char)text[0])
+        || !(seconds < 1e9 && seconds > -1e9)) {
         reply_error(&c->out, "ERR timeout is not a float or out of range");
         return false;
     }
@@ -412,6 +414,7 @@ static void blocking_pop(struct client *c, int argc, const struct bytes *argv, b
         leave_queues(d, &w);
         pirn_mutex_unlock(&store_lock);
         c->closing |= err < 0;
+        done = err < 0 && !w.value; /* its time is not over, so it is not told so */
     }
     if (!done) {
         reply_served(c, &w, !ok);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Publish and subscribe. A publisher never waits for a subscriber: it puts the message into the outbox
- * of each, and a goroutine of the subscriber's writes that out. An outbox that holds more than
- * OUTBOX_MOST bytes belongs to a client that does not read: its connection is ended.
+ * of each, and a goroutine of the subscriber's writes that out. If there are more than
+ * OUTBOX_MOST bytes in it already, that client does not read: its connection is ended.
  *
- * Once a client has subscribed, all that it is sent goes through its outbox, so that replies and
- * messages stay in order.
+ * While a client is subscribed to something, all that it is sent goes through its outbox, so that replies
+ * and messages stay in order.
  *
  * State: `lock` protects the two tables and the lists of subscriptions that hang on them; each outbox has a
  * lock of its own, which is taken second.
@@ -16,7 +16,7 @@
 
 #include "redisd.h"
 
-enum { OUTBOX_MOST = 8 << 20 };
+enum { OUTBOX_MOST = 8 << 20, OUTBOX_KEEP = 64 << 10 };
 static const pirn_ns LAST_WORDS = 5 * PIRN_SEC; /* to write the outbox out at the end */
 
 struct channel {
@@ -25,16 +25,14 @@ struct channel {
 
 struct subscription {
     struct subscriber *s;
-    struct entry *of;                  /* the channel's, or pattern's */
+    struct table *all;                 /* of channels, or of patterns */
+    struct entry *of;                  /* its channel's there */
     struct subscription *next, **link; /* of the channel */
-    struct subscription *mine;         /* the subscriber's others */
 };
 
 struct subscriber {
     int fd;
-    struct subscription *channels,
-        *patterns; /* its client's goroutine alone uses these lists ... */
-    int n;         /* ... and this: how many are in both */
+    struct table channels, patterns; /* name: subscription; its client's goroutine's alone */
     pirn_mutex box_lock;
     struct reply box;
     bool lost;           /* too much in it */
@@ -63,10 +61,13 @@ static void write_box(struct subscriber *s)
         pirn_mutex_lock(&s->box_lock);
         struct reply full = s->box;
         out.n = 0;
-        s->box = out; /* they take turns: no memory is given back and taken again */
+        s->box = out; /* they take turns: small ones are not given back and taken again */
         pirn_mutex_unlock(&s->box_lock);
         out = full;
         good = good && (out.n == 0 || pirn_write_all(s->fd, out.p, out.n) >= 0);
+        if (out.room > OUTBOX_KEEP) {
+            reply_free(&out);
+        }
     } while (open);
     reply_free(&out);
 }
@@ -76,8 +77,9 @@ static bool box_put(struct subscriber *s, const void *p, size_t n)
 {
     pirn_mutex_lock(&s->box_lock);
     if (!s->lost) {
+        s->lost = s->box.n > OUTBOX_MOST; /* before this one, which may be big itself */
         reply_raw(&s->box, p, n);
-        s->lost = s->box.failed || s->box.n > OUTBOX_MOST;
+        s->lost |= s->box.failed;
         if (s->lost) {
             pirn_fd_cancel(s->fd); /* its two goroutines see that, and end */
             s->box.n = 0;
@@ -97,10 +99,68 @@ int subscriber_send(struct client *c)
     return good ? 0 : -ECONNRESET;
 }
 
+static int64_t n_subscriptions(const struct client *c)
+{
+    return c->sub ? (int64_t)(c->sub->channels.n + c->sub->patterns.n) : 0;
+}
+
 bool subscriber_active(const struct client *c)
 {
-    return c->sub && c->sub->n > 0;
+    return n_subscriptions(c) > 0;
 }
+
+/* -- Subscriptions ---------------------------------------------------------------------------- */
+
+/* One of the subscriber's own entries goes: its place in the channel too, and a channel that is empty. */
+static void free_subscription(struct entry *mine)
+{
+    struct subscription *sub = mine->value;
+    if (!sub) {
+        return;
+    }
+    pirn_mutex_lock(&lock);
+    *sub->link = sub->next;
+    if (sub->next) {
+        sub->next->link = sub->link;
+    }
+    if (!((struct channel *)sub->of->value)->first) {
+        table_remove(sub->all, entry_key(sub->of));
+    }
+    pirn_mutex_unlock(&lock);
+    free(sub);
+}
+
+/* The channel of that name, made if there is none. NULL: no memory. */
+static struct entry *channel_locked(struct table *all, struct bytes name)
+{
+    struct entry *e = table_get(all, name);
+    if (e && !e->value && !(e->value = calloc(1, sizeof(struct channel)))) {
+        table_remove(all, name);
+        return NULL;
+    }
+    return e;
+}
+
+/* Makes the entry, one of the subscriber's own, a subscription. False: no memory. */
+static bool join_locked(struct subscriber *s, struct table *all, struct entry *mine)
+{
+    struct subscription *sub = malloc(sizeof *sub);
+    struct entry *e = sub ? channel_locked(all, entry_key(mine)) : NULL;
+    if (!e) {
+        free(sub);
+        return false;
+    }
+    struct channel *ch = e->value;
+    *sub = (struct subscription){s, all, e, ch->first, &ch->first};
+    if (ch->first) {
+        ch->first->link = &sub->next;
+    }
+    ch->first = sub;
+    mine->value = sub;
+    return true;
+}
+
+/* -- Subscribers ------------------------------------------------------------------------------ */
 
 /* Its outbox and its writer; what it has been sent so far has been written. */
 static bool make_subscriber(struct client *c)
@@ -114,89 +174,19 @@ static bool make_subscriber(struct client *c)
         return false;
     }
     s->fd = c->fd;
+    s->channels.free_value = s->patterns.free_value = free_subscription;
     s->wake = pirn_chan_make(int, 1);
     c->sub = s;
     pirn_wg_go(&s->writer, write_box, s);
     return true;
 }
 
-/* -- Subscriptions ---------------------------------------------------------------------------- */
-
-static struct subscription **find_mine(struct subscription **list, struct bytes name)
-{
-    while (*list
-           && ((*list)->of->key_len != name.n || memcmp((*list)->of->key, name.p, name.n) != 0)) {
-        list = &(*list)->mine;
-    }
-    return list;
-}
-
-/* False: no memory. */
-static bool add(struct subscriber *s, struct table *t, struct subscription **list,
-                struct bytes name)
-{
-    if (*find_mine(list, name)) {
-        return true;
-    }
-    struct subscription *sub = malloc(sizeof *sub);
-    pirn_mutex_lock(&lock);
-    struct entry *e = sub ? table_get(t, name) : NULL;
-    if (e && !e->value) {
-        e->value = calloc(1, sizeof(struct channel));
-        if (!e->value) {
-            table_remove(t, name);
-            e = NULL;
-        }
-    }
-    if (e) {
-        struct channel *ch = e->value;
-        *sub = (struct subscription){
-            .s = s, .of = e, .next = ch->first, .link = &ch->first, .mine = *list};
-        if (ch->first) {
-            ch->first->link = &sub->next;
-        }
-        ch->first = sub;
-        *list = sub;
-        s->n++;
-    }
-    pirn_mutex_unlock(&lock);
-    if (!e) {
-        free(sub);
-    }
-    return e != NULL;
-}
-
-/* The one at *mine; a channel without subscribers goes. */
-static void drop(struct subscriber *s, struct table *t, struct subscription **mine)
-{
-    struct subscription *sub = *mine;
-    *mine = sub->mine;
-    s->n--;
-    pirn_mutex_lock(&lock);
-    *sub->link = sub->next;
-    if (sub->next) {
-        sub->next->link = sub->link;
-    }
-    if (!((struct channel *)sub->of->value)->first) {
-        table_remove(t, entry_key(sub->of));
-    }
-    pirn_mutex_unlock(&lock);
-    free(sub);
-}
-
-void subscriber_end(struct client *c)
+/* The outbox is written out and goes: the client is like any other again, and waits when it writes. */
+static void end_box(struct client *c)
 {
     struct subscriber *s = c->sub;
-    if (!s) {
-        return;
-    }
-    while (s->channels) {
-        drop(s, &channels, &s->channels);
-    }
-    while (s->patterns) {
-        drop(s, &patterns, &s->patterns);
-    }
-    pirn_fd_deadline(s->fd, 0, pirn_now() + LAST_WORDS);
+    table_clear(&s->channels);
+    table_clear(&s->patterns);
     pirn_chan_close(s->wake); /* nobody finds the outbox any more */
     pirn_wg_wait(&s->writer);
     pirn_chan_release(s->wake);
@@ -205,9 +195,19 @@ void subscriber_end(struct client *c)
     c->sub = NULL;
 }
 
+void subscriber_end(struct client *c)
+{
+    if (c->sub) {
+        pirn_fd_deadline(c->fd, 0, pirn_now() + LAST_WORDS);
+        end_box(c);
+    }
+}
+
 /* -- Commands --------------------------------------------------------------------------------- */
 
-static void reply_subscription(struct client *c, const char *what, const struct bytes *name)
+/* How many it has: less those that are about to go. */
+static void reply_subscription(struct client *c, const char *what, const struct bytes *name,
+                               int64_t less)
 {
     reply_array(&c->out, 3);
     reply_bulk_text(&c->out, what);
@@ -216,43 +216,69 @@ static void reply_subscription(struct client *c, const char *what, const struct 
     } else {
         reply_null(&c->out);
     }
-    reply_int(&c->out, c->sub ? c->sub->n : 0);
+    reply_int(&c->out, n_subscriptions(c) - less);
+}
+
+static bool subscribe_to(struct client *c, struct bytes name, bool pattern)
+{
+    struct table *own = pattern ? &c->sub->patterns : &c->sub->channels;
+    struct entry *mine = table_get(own, name);
+    pirn_mutex_lock(&lock);
+    bool ok = mine && (mine->value || join_locked(c->sub, pattern ? &patterns : &channels, mine));
+    if (ok) { /* under the lock: before a message of that channel */
+        reply_subscription(c, pattern ? "psubscribe" : "subscribe", &name, 0);
+        ok = subscriber_send(c) == 0;
+    }
+    pirn_mutex_unlock(&lock);
+    if (mine && !mine->value) {
+        table_remove(own, name);
+    }
+    return ok;
 }
 
 static void subscribe(struct client *c, int argc, const struct bytes *argv, bool pattern)
 {
     bool ok = make_subscriber(c);
     for (int i = 1; ok && i < argc; i++) {
-        ok = pattern ? add(c->sub, &patterns, &c->sub->patterns, argv[i])
-                     : add(c->sub, &channels, &c->sub->channels, argv[i]);
-        if (ok) {
-            reply_subscription(c, pattern ? "psubscribe" : "subscribe", &argv[i]);
-            ok = subscriber_send(c) == 0; /* before a message of that channel */
-        }
+        ok = subscribe_to(c, argv[i], pattern) && pirn_ctx_err(server_ctx()) == 0;
     }
     c->closing |= !ok;
 }
 
+struct leaving {
+    struct client *c;
+    struct table *own;
+    const char *what;
+};
+
+static void leave(struct entry *mine, void *arg)
+{
+    struct leaving *l = arg;
+    struct bytes name = entry_key(mine);
+    reply_subscription(l->c, l->what, &name, 1); /* first, for the name goes with the entry */
+    table_remove(l->own, name);
+}
+
 static void unsubscribe(struct client *c, int argc, const struct bytes *argv, bool pattern)
 {
-    const char *what = pattern ? "punsubscribe" : "unsubscribe";
-    struct table *t = pattern ? &patterns : &channels;
-    struct subscription **list = !c->sub ? NULL : pattern ? &c->sub->patterns : &c->sub->channels;
-    if (argc == 1 && (!list || !*list)) {
-        reply_subscription(c, what, NULL);
+    struct table none = {0}, *own = &none;
+    if (c->sub) {
+        own = pattern ? &c->sub->patterns : &c->sub->channels;
     }
-    while (argc == 1 && list && *list) {
-        struct blob *name = blob_new(entry_key((*list)->of));
-        drop(c->sub, t, list);
-        reply_subscription(c, what, name ? &(struct bytes){name->p, name->n} : NULL);
-        free(name);
+    struct leaving l = {c, own, pattern ? "punsubscribe" : "unsubscribe"};
+    size_t at = 0;
+    if (argc == 1 && own->n == 0) {
+        reply_subscription(c, l.what, NULL, 0);
+    } else if (argc == 1) {
+        table_walk(own, &at, SIZE_MAX, leave, &l);
     }
     for (int i = 1; i < argc; i++) {
-        struct subscription **mine = list ? find_mine(list, argv[i]) : NULL;
-        if (mine && *mine) {
-            drop(c->sub, t, mine);
-        }
-        reply_subscription(c, what, &argv[i]);
+        table_remove(own, argv[i]);
+        reply_subscription(c, l.what, &argv[i], 0);
+    }
+    if (c->sub && !subscriber_active(c)) {
+        c->closing |= subscriber_send(c) != 0;
+        end_box(c);
     }
 }
 
@@ -370,7 +396,11 @@ void cmd_pubsub(struct client *c, int argc, const struct bytes *argv)
             reply_bulk(&c->out, argv[i]);
             reply_int(&c->out, n);
         }
+    } else if (bytes_is(argv[1], "numpat") && argc == 2) {
+        pirn_mutex_lock(&lock);
+        reply_int(&c->out, (int64_t)patterns.n);
+        pirn_mutex_unlock(&lock);
     } else {
-        reply_error(&c->out, "ERR unknown PUBSUB subcommand or wrong number of arguments");
+        reply_subcommand(c, "pubsub", argv[1], (const char *const[]){"channels", "numpat", NULL});
     }
 }

@@ -67,7 +67,7 @@ struct set_options {
     int64_t expires; /* 0: none */
 };
 
-/* A time to live, of which the unit is in ns. False: not so, which is replied. */
+/* A time to live, of which the unit is in ms. False: not so, which is replied. */
 static bool parse_expiry(struct client *c, struct bytes arg, int64_t unit, const char *command,
                          int64_t *at)
 {
@@ -83,12 +83,15 @@ static bool parse_expiry(struct client *c, struct bytes arg, int64_t unit, const
     return true;
 }
 
+/* All words are looked at before the time, as Redis does it: a syntax error comes first. */
 static bool parse_set(struct client *c, int argc, const struct bytes *argv, struct set_options *o)
 {
     bool ok = true;
+    int64_t unit = 0;
+    struct bytes time = {0};
     *o = (struct set_options){0};
     for (int i = 3; ok && i < argc; i++) {
-        bool ex = bytes_is(argv[i], "ex"), px = bytes_is(argv[i], "px");
+        int64_t u = bytes_is(argv[i], "ex") ? SECONDS : bytes_is(argv[i], "px") ? MS : 0;
         if (bytes_is(argv[i], "nx")) {
             o->nx = true;
         } else if (bytes_is(argv[i], "xx")) {
@@ -97,19 +100,18 @@ static bool parse_set(struct client *c, int argc, const struct bytes *argv, stru
             o->keep = true;
         } else if (bytes_is(argv[i], "get")) {
             o->get = true;
-        } else if ((ex || px) && i + 1 < argc && !o->expires) {
-            if (!parse_expiry(c, argv[++i], ex ? PIRN_SEC : PIRN_MS, "set", &o->expires)) {
-                return false;
-            }
+        } else if (u && i + 1 < argc && (!unit || unit == u)) {
+            unit = u;
+            time = argv[++i]; /* of several the last counts */
         } else {
             ok = false;
         }
     }
-    if (!ok || (o->nx && o->xx) || (o->keep && o->expires)) {
+    if (!ok || (o->nx && o->xx) || (o->keep && unit)) {
         reply_error(&c->out, "ERR syntax error");
         return false;
     }
-    return true;
+    return !unit || parse_expiry(c, time, unit, "set", &o->expires);
 }
 
 void cmd_set(struct client *c, int argc, const struct bytes *argv)
@@ -169,13 +171,13 @@ static void set_with_expiry(struct client *c, const struct bytes *argv, int64_t 
 void cmd_setex(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    set_with_expiry(c, argv, PIRN_SEC, "setex");
+    set_with_expiry(c, argv, SECONDS, "setex");
 }
 
 void cmd_psetex(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc;
-    set_with_expiry(c, argv, PIRN_MS, "psetex");
+    set_with_expiry(c, argv, MS, "psetex");
 }
 
 void cmd_getset(struct client *c, int argc, const struct bytes *argv)

@@ -12,7 +12,7 @@ struct entry {
     struct entry *next;
     uint64_t hash;
     void *value;     /* the user's */
-    int64_t expires; /* on the clock of pirn_now(); 0: never */
+    int64_t expires; /* ms on the clock of pirn_now(); 0: never */
     int type;        /* the user's */
     uint32_t key_len;
     char key[];

@@ -23,7 +23,7 @@
 #include "redisd.h"
 
 enum { IN_SIZE = 4096, IN_KEEP = 64 << 10, OUT_MOST = 64 << 10 };
-static const pirn_ns GRACE = 5 * PIRN_SEC;
+static const pirn_ns GRACE = 5 * PIRN_SEC, LINGER = PIRN_SEC;
 
 static struct {
     pirn_mutex lock; /* of the list */
@@ -66,6 +66,9 @@ static void cmd_select(struct client *c, int argc, const struct bytes *argv)
     int64_t n;
     if (!bytes_int(argv[1], &n)) {
         reply_error(&c->out, NOT_AN_INTEGER);
+    } else if (n != (int32_t)n) {
+        reply_error(&c->out,
+                    "ERR value is out of range, value must between -2147483648 and 2147483647");
     } else if (n < 0 || n >= DATABASES) {
         reply_error(&c->out, "ERR DB index is out of range");
     } else {
@@ -188,20 +191,22 @@ static const struct command *find_command(struct bytes name)
 
 static void reply_unknown(struct client *c, int argc, const struct bytes *argv)
 {
-    char args[128] = "";
-    for (int i = 1; i < argc && strlen(args) < 64; i++) {
-        size_t n = strlen(args);
-        snprintf(args + n, sizeof args - n, "'%.*s' ", argv[i].n < 48 ? (int)argv[i].n : 48,
-                 argv[i].p);
+    enum { MOST = 128 };
+    char args[MOST + 8] = "";
+    for (int i = 1; i < argc && strlen(args) < MOST; i++) {
+        size_t n = strlen(args), more = MOST - n < argv[i].n ? MOST - n : argv[i].n;
+        snprintf(args + n, sizeof args - n, "'%.*s' ", (int)more, argv[i].p);
     }
     reply_error(&c->out, "ERR unknown command '%.*s', with args beginning with: %s",
-                argv[0].n < 64 ? (int)argv[0].n : 64, argv[0].p, args);
+                argv[0].n < MOST ? (int)argv[0].n : MOST, argv[0].p, args);
 }
 
 static void execute(struct client *c, int argc, const struct bytes *argv)
 {
     const struct command *cmd = find_command(argv[0]);
-    if (!cmd) {
+    if (!cmd && (bytes_is(argv[0], "post") || bytes_is(argv[0], "host:"))) {
+        c->closing = true; /* a browser that was led here: its body may hold commands */
+    } else if (!cmd) {
         reply_unknown(c, argc, argv);
     } else if (cmd->arity > 0 ? argc != cmd->arity : argc < -cmd->arity) {
         reply_error(&c->out, "ERR wrong number of arguments for '%s' command", cmd->name);
@@ -311,6 +316,19 @@ static void serve_commands(struct client *c)
     } while (!c->closing && client_fill(c) > 0);
 }
 
+/* Lets the client read the last reply: closing at once would drop it if the client is still sending. */
+static void linger(struct client *c)
+{
+    char drop[4096];
+    if (pirn_ctx_err(server.ctx) != 0) {
+        return; /* all clients end */
+    }
+    pirn_fd_deadline(c->fd, pirn_now() + LINGER, 0);
+    pirn_shutdown(c->fd, SHUT_WR);
+    while (pirn_read(c->fd, drop, sizeof drop) > 0) {
+    }
+}
+
 static void end_client(struct client *c)
 {
     pirn_mutex_lock(&server.lock);
@@ -320,7 +338,6 @@ static void end_client(struct client *c)
     }
     server.n_clients--;
     pirn_mutex_unlock(&server.lock);
-    subscriber_end(c);
     pirn_close(c->fd);
     resp_free(&c->cmd);
     reply_free(&c->out);
@@ -333,6 +350,10 @@ static void serve(void *arg)
 {
     struct client *c = arg;
     serve_commands(c);
+    subscriber_end(c);
+    if (c->closing) {
+        linger(c);
+    }
     end_client(c);
 }
 

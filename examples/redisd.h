@@ -33,7 +33,7 @@ struct client {
     int db;
     bool closing;
     char name[NAME_SIZE];
-    struct subscriber *sub; /* NULL: never subscribed to anything */
+    struct subscriber *sub; /* NULL: subscribed to nothing */
 };
 
 /* A command's arguments, the first of which is its name. */
@@ -79,7 +79,8 @@ struct entry *find_any(struct client *c, struct bytes key);
 struct entry *find_locked(struct client *c, struct bytes key, int type, bool *wrong);
 void remove_locked(struct db *d, struct bytes key);
 void free_value(struct entry *e);
-/* amount * unit ns from now, as a deadline; false if there is no such time. */
+/* amount * unit ms from now, as a deadline; false if there is no such time. */
+enum { MS = 1, SECONDS = 1000 };
 bool deadline_of(int64_t amount, int64_t unit, int64_t *at);
 void set_expiry(struct db *d, struct entry *e, int64_t at); /* 0: never */
 
@@ -114,6 +115,9 @@ command_fn cmd_psubscribe, cmd_publish, cmd_pubsub, cmd_punsubscribe, cmd_subscr
 
 /* redis_info.c */
 bool glob_match(struct bytes pattern, struct bytes text);
+/* For `command argv[1]`, which is not understood: with other arguments, if it is among known. */
+void reply_subcommand(struct client *c, const char *command, struct bytes sub,
+                      const char *const *known);
 command_fn cmd_client, cmd_command, cmd_config, cmd_hello, cmd_info, cmd_time;
 
 #endif

@@ -312,7 +312,7 @@ void reply_text(struct reply *r, const char *text)
 
 void reply_error(struct reply *r, const char *fmt, ...)
 {
-    char line[256];
+    char line[512];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);

@@ -27,6 +27,7 @@ WWW = Path(FOLDER.name) / 'www'
 def make_files():
     (WWW / 'sub').mkdir(parents=True)
     (WWW / 'empty').mkdir()
+    (WWW / '/'.join(['deep'] * 191)).mkdir(parents=True)
     (WWW / 'index.html').write_text('<h1>top</h1>\n')
     (WWW / 'sub/index.html').write_text('<h1>sub</h1>\n')
     (WWW / 'a b.txt').write_text('a blank\n')
@@ -92,6 +93,35 @@ def files():
         same(out(*code, '-X', 'OPTIONS', '--request-target', '*', s.url), b'200')
 
 
+@test
+def file_of_the_future():
+    with httpd() as s, s.connect() as c:
+        for time_of, known in ((time.time() + 1e6, False), (1e9, True)):
+            os.utime(WWW / 'nothing', (time_of, time_of))
+            c.send(get('/nothing'))
+            fields = c.response()[1]
+            date, modified = (email.utils.parsedate_to_datetime(fields[f]).timestamp()
+                              for f in ('date', 'last-modified'))
+            same((modified <= date, modified == time_of), (True, known))
+
+
+@test
+def directories():
+    """The address of a directory, as it came: in any spelling, with its query."""
+    with httpd() as s, s.connect() as c:
+        for path in ('/sub', '/%73%75%62', '/sub?', '/sub?a=b&c=/d', '/sub?' + 'x' * 8000, '/empty'):
+            c.send(get(path))
+            status, fields, _ = c.response()
+            path, mark, query = path.partition('?')
+            same((status, fields['location']), (301, path + '/' + mark + query))
+        # Each of its 1000 characters encoded.
+        long = ''.join(f'%{ord(x):02x}' if x != '/' else x for x in '/' + 'deep/' * 190 + 'deep')
+        c.send(get(long))
+        same(c.response()[1]['location'], long + '/')
+        c.send(get('/plaintext'))
+        same(c.response()[2], b'Hello, World!')
+
+
 @test(needs='curl')
 def keep_alive():
     with httpd() as s:
@@ -99,6 +129,20 @@ def keep_alive():
         same(counts, b'Hello, World!1' + b'Hello, World!0' * 4)
         same(out('curl', '-s', '-H', 'Connection: close', '-w', '%{num_connects}',
                  *[s.url + '/plaintext'] * 2), b'Hello, World!1' * 2)
+
+
+@test
+def keep_alive_of_1_0():
+    with httpd() as s:
+        with s.connect() as c:
+            for path in ('/plaintext', '/none', '/a%20b.txt'):  # it must be told that it may go on
+                c.send(get(path, 'Connection: Keep-Alive', version='1.0'))
+                same(c.response()[1].get('connection'), 'keep-alive')
+            c.send(get('/plaintext'))
+            same(c.response()[1].get('connection'), None)
+            c.send(get('/plaintext', version='1.0'))
+            same(c.response()[1].get('connection'), 'close')
+            same(c.all(), b'')
 
 
 @test(needs='curl')
@@ -178,6 +222,50 @@ def pipelined_bodies():
 
 
 @test
+def method_outlives_body():
+    """100 Continue makes sure that the body comes by a read of its own, over the head's place."""
+    fields = ('Expect: 100-continue', 'Content-Length: 9')
+    with httpd() as s, s.connect() as c:
+        c.send(get('/plaintext', *fields, method='HEAD'))
+        same(c.response()[0], 100)
+        c.send('some body')
+        same(c.response(head=True)[:1], (200,))
+        same(c.rest, b'')
+        c.send(get('/none', *fields, method='POST'))
+        same(c.response()[0], 100)
+        c.send('HEAD HEAD')
+        same(c.response()[2], b'405 Method Not Allowed\n')
+        c.send(get('/plaintext'))
+        same(c.response()[2], b'Hello, World!')
+
+
+@test
+def bodies_that_nobody_wants():
+    """What a request is answered with does not depend on whether it has a body."""
+    files, echo = 'GET, HEAD, OPTIONS', 'GET, HEAD, OPTIONS, POST, PUT'
+    with httpd() as s:
+        for method, path, status, allow in (
+                ('POST', '/', 405, files), ('PUT', '/plaintext', 405, files), ('DELETE', '/echo', 405, echo),
+                ('OPTIONS', '/', 200, files), ('OPTIONS', '/echo', 200, echo), ('BREW', '/', 501, None),
+                ('GET', '/plaintext', 200, None), ('GET', '/none', 404, None), ('GET', '/', 200, None),
+                ('HEAD', '/', 200, None), ('GET', '/a%20b.txt', 200, None)):
+            answers = set()
+            for fields, body in (((), ''), (('Content-Length: 4',), 'body'),
+                                 (('Transfer-Encoding: chunked',), '4\r\nbody\r\n0\r\n\r\n')):
+                with s.connect() as c:
+                    c.send(get(path, *fields, 'Connection: close', method=method) + body)
+                    got = c.response(head=method == 'HEAD')
+                    same((method, path, body, got[0], got[1].get('allow')), (method, path, body, status, allow))
+                    answers.add(got[2])
+                    same(c.all(), b'')
+            same(len(answers), 1)
+        with s.connect() as c:  # the body of a request for a file is not a request
+            c.send(get('/', f'Content-Length: {len(get("/plaintext"))}') + get('/plaintext'))
+            same(c.response()[2], b'<h1>top</h1>\n')
+            same(c.all(), b'')
+
+
+@test
 def malformed():
     chunked = 'POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n'
     post = 'POST /echo HTTP/1.1\r\nHost: h\r\n'
@@ -246,6 +334,37 @@ def idle_and_half_open():
             f.send('GET / HT')
             f.s.shutdown(socket.SHUT_WR)
             same(f.all(), b'')
+
+
+@test
+def slow_is_not_idle():
+    """-idle is the time that an answer has from when it is written, whatever was before."""
+    with httpd('-idle', '1.5', '-head', '5', '-body', '0.5') as s:
+        with s.connect() as c:  # half of a request is always under way
+            one = get('/plaintext')
+            c.send(one[:10])
+            for _ in range(20):
+                time.sleep(0.1)
+                c.send(one[10:] + one[:10])
+                same(c.response()[2], b'Hello, World!')
+        with s.connect() as c, s.connect() as d:
+            c.send('GET /plaintext HTTP/1.1\r\n')
+            d.send(get('/echo', 'Content-Length: 5', method='POST'))
+            same(d.response()[0], 408)
+            time.sleep(1.5)
+            c.send('Host: h\r\n\r\n')
+            same(c.response()[2], b'Hello, World!')
+
+
+@test
+def refused_while_sending():
+    """A client that sends all of a body that is too long still gets to read the 413."""
+    with httpd('-limit', '1000') as s:
+        for _ in range(5):
+            with s.connect() as c:
+                c.send(get('/echo', f'Content-Length: {len(BIG)}', method='POST'))
+                c.send(BIG)
+                same(c.response()[0], 413)
 
 
 @test

@@ -76,14 +76,16 @@ class Server:
         assert self.p.returncode == 0 and not err, (self.p.returncode, err[-4000:])
 
     def fds(self):
-        """Its sockets and files; not what the runtime has, which makes pollers when it needs them."""
+        """Its sockets and files; not what the runtime has, which makes pollers when it needs them, looks
+        at its threads in /proc and at its limits in /sys."""
         n = 0
         for fd in os.listdir(f'/proc/{self.p.pid}/fd'):
             try:
                 what = os.readlink(f'/proc/{self.p.pid}/fd/{fd}')
             except OSError:  # closed meanwhile
                 continue
-            n += what.startswith('socket:') or (what[0] == '/' and not what.startswith('/dev/'))
+            n += what.startswith('socket:') or (what[0] == '/'
+                                                and not what.startswith(('/dev/', '/proc/', '/sys/')))
         return n
 
     def cpu(self):

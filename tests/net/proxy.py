@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import tempfile
+import time
 from pathlib import Path
 
 import lib
@@ -66,6 +67,22 @@ def half_close():
             same(peer.recv(100), b'')  # its end was passed on; the other direction goes on
             peer.sendall(b'answer')
         same(c.all(), b'answer')
+    listener.close()
+
+
+@test
+def idle():
+    """A connection on which one side talks is not idle, however long the other has said nothing."""
+    listener = socket.create_server(('127.0.0.1', 0))
+    to = f'127.0.0.1:{listener.getsockname()[1]}'
+    with Server('proxy', '-idle', '1.5', '-to', to) as s, s.connect() as c, listener.accept()[0] as one:
+        with s.connect() as d, listener.accept()[0]:
+            for i in range(20):
+                time.sleep(0.1)
+                one.sendall(bytes([i]))
+                same(c.exactly(1), bytes([i]))
+            same(c.all(), b'')  # and now it is
+            same(d.all(), b'')
     listener.close()
 
 

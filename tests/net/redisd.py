@@ -36,6 +36,8 @@ SESSION = [
     ('RPUSH l a b c', '3'), ('LPUSH l z y', '5'), ('LRANGE l 0 -1', 'y\nz\na\nb\nc'),
     ('LRANGE l 1 2', 'z\na'), ('LRANGE l -2 99', 'b\nc'), ('LRANGE l 5 2', ''), ('LRANGE none 0 1', ''),
     ('LLEN l', '5'), ('LINDEX l 0', 'y'), ('LINDEX l -1', 'c'), ('LINDEX l 9', ''),
+    ('LINDEX l x', 'ERR value is not an integer or out of range'), ('LINDEX none x', ''),
+    ('LINDEX k x', 'WRONGTYPE Operation against a key holding the wrong kind of value'),
     ('LPOP l', 'y'), ('RPOP l', 'c'), ('LPOP l 2', 'z\na'), ('LPOP l 9', 'b'), ('EXISTS l', '0'),
     ('LPOP l', ''), ('LPOP l 2', ''), ('TYPE l', 'none'), ('LLEN l', '0'),
     ('LPUSH k v', 'WRONGTYPE Operation against a key holding the wrong kind of value'),
@@ -43,25 +45,56 @@ SESSION = [
     ('TYPE l', 'list'), ('SET l string', 'OK'), ('GET l', 'string'), ('MGET k l none', 'xyz\nstring\n'),
     ('RPUSH q 1 2', '2'), ('BLPOP none q 1', 'q\n1'), ('BRPOP q 0', 'q\n2'), ('BLPOP q 0.01', ''),
     ('BLPOP q x', 'ERR timeout is not a float or out of range'), ('BLPOP q -1', 'ERR timeout is negative'),
+    *((f'BLPOP q "{t}"', 'ERR timeout is not a float or out of range')
+      for t in ('', ' 1', '1 ', '1\\x00', '\\x00', '1x', 'nan')),
+    ('BLPOP q 1e-3', ''), ('BLPOP q 0x1p-8', ''),
     ('TTL k', '-1'), ('TTL none', '-2'), ('EXPIRE k 100', '1'), ('TTL k', '100'), ('PERSIST k', '1'),
     ('PERSIST k', '0'), ('TTL k', '-1'), ('EXPIRE none 1', '0'), ('SET e v EX 50', 'OK'), ('TTL e', '50'),
     ('SET e w KEEPTTL', 'OK'), ('TTL e', '50'), ('INCR e', 'ERR value is not an integer or out of range'),
     ('SET e w', 'OK'), ('TTL e', '-1'), ('SET e v PX 50000', 'OK'), ('TTL e', '50'), ('EXPIRE e 0', '1'),
     ('EXISTS e', '0'), ('EXPIRE k x', 'ERR value is not an integer or out of range'),
     ('SET e v EX 0', "ERR invalid expire time in 'set' command"), ('SET e v EX', 'ERR syntax error'),
-    ('SET e v NX XX', 'ERR syntax error'), ('SETEX e 0 v', "ERR invalid expire time in 'setex' command"),
+    ('SET e v NX XX', 'ERR syntax error'),
+    ('SET e v EX x NX XX', 'ERR syntax error'), ('SET e v EX 0 PX 1', 'ERR syntax error'),
+    ('SET e v PX x BAD', 'ERR syntax error'), ('SET e v KEEPTTL EX 0', 'ERR syntax error'),
+    ('SET e v EX x EX 0', "ERR invalid expire time in 'set' command"),
+    ('SET e v EX 0 EX x', 'ERR value is not an integer or out of range'), ('EXISTS e', '0'),
+    ('SET e v EX x EX 50', 'OK'), ('TTL e', '50'), ('DEL e', '1'),
+ ('SETEX e 0 v', "ERR invalid expire time in 'setex' command"),
     ('SETEX e 10 v', 'OK'), ('PSETEX e 10000 v', 'OK'), ('TTL e', '10'),
     ('PEXPIRE e -1', '1'), ('EXISTS e', '0'),
+    ('SETEX e 10000000000 v', 'OK'), ('TTL e', '10000000000'), ('SET e v PX 9000000000000000000', 'OK'),
+    ('TTL e', '9000000000000000'), ('EXPIRE e 9223372036', '1'), ('TTL e', '9223372036'),
+    ('EXPIRE e 9223372036854775807', "ERR invalid expire time in 'expire' command"),
+    ('PEXPIRE e 9223372036854775807', "ERR invalid expire time in 'pexpire' command"),
+    ('SETEX e 9223372036854775 v', "ERR invalid expire time in 'setex' command"), ('TTL e', '9223372036'),
+    ('PEXPIRE e -9223372036854775808', '1'), ('EXISTS e', '0'),
     ('SELECT 3', 'OK'), ('GET k', ''), ('SET k three', 'OK'), ('DBSIZE', '1'), ('KEYS *', 'k'),
     ('FLUSHDB', 'OK'), ('DBSIZE', '0'), ('SELECT 0', 'OK'), ('GET k', 'xyz'),
-    ('SELECT 99', 'ERR DB index is out of range'),
+    ('SELECT 99', 'ERR DB index is out of range'), ('SELECT x', 'ERR value is not an integer or out of range'),
+    ('SELECT 99999999999', 'ERR value is out of range, value must between -2147483648 and 2147483647'),
     ('MSET hello 1 hallo 2 hxllo 3 hllo 4', 'OK'), ('KEYS h[ae]llo', None), ('KEYS h?ll[^a-z]', ''),
     ('KEYS h*llo', None), ('KEYS "h\\\\allo"', 'hallo'), ('KEYS none*', ''),
     ('GET', "ERR wrong number of arguments for 'get' command"),
     ('NOPE a b', "ERR unknown command 'NOPE', with args beginning with: 'a' 'b' "),
     ('PUBLISH nobody x', '0'), ('PUBSUB CHANNELS', ''), ('PUBSUB NUMSUB a', 'a\n0'),
-    ('CONFIG GET appendonly', 'appendonly\nno'), ('CLIENT SETNAME me', 'OK'), ('CLIENT GETNAME', 'me'),
-    ('FLUSHALL', 'OK'), ('DBSIZE', '0'),
+    ('PUBSUB NUMPAT', '0'), ('PUBSUB NUMPAT x', "ERR wrong number of arguments for 'pubsub|numpat' command"),
+    ('PUBSUB nope', "ERR unknown subcommand 'nope'. Try PUBSUB HELP."),
+    ('NOPE ' + 'x' * 200, f"ERR unknown command 'NOPE', with args beginning with: '{'x' * 128}' "),
+    (f'NOPE {"x" * 60} {"y" * 200} z',
+     f"ERR unknown command 'NOPE', with args beginning with: '{'x' * 60}' '{'y' * 65}' "),
+    ('CONFIG GET appendonly', 'appendonly\nno'), ('CONFIG GET SAVE', 'SAVE\n'), ('CONFIG GET APPENDONL[Y]',
+     'appendonly\nno'), ('CONFIG GET nope', ''), ('CONFIG NOPE', "ERR unknown subcommand 'NOPE'. Try CONFIG HELP."),
+    ('CONFIG GET', "ERR wrong number of arguments for 'config|get' command"),
+    ('CLIENT GETNAME', ''), ('CLIENT SETNAME me', 'OK'), ('CLIENT GETNAME', 'me'),
+    ('CLIENT SETNAME "a b"', 'ERR Client names cannot contain spaces, newlines or special characters.'),
+    ('CLIENT GETNAME', 'me'), ('CLIENT SETNAME ""', 'OK'), ('CLIENT GETNAME', ''),
+    ('CLIENT SETNAME', "ERR wrong number of arguments for 'client|setname' command"),
+    ('CLIENT nope', "ERR unknown subcommand 'nope'. Try CLIENT HELP."),
+    ('HELLO x', 'ERR Protocol version is not an integer or out of range'),
+    ('HELLO 9', 'NOPROTO unsupported protocol version'),
+    ('FLUSHALL ALL', 'ERR syntax error'), ('FLUSHDB 0', 'ERR syntax error'), ('FLUSHDB SYNC ASYNC', 'ERR syntax error'),
+    ('DBSIZE', '10'), ('FLUSHDB async', 'OK'), ('DBSIZE', '0'), ('FLUSHALL SYNC', 'OK'), ('FLUSHALL', 'OK'),
 ]
 
 
@@ -114,7 +147,7 @@ def session():
                                             4: ['hallo', 'hello', 'hllo', 'hxllo']}[n]))
                 continue
             want = text + '\n'
-            extra = '\n' if want.startswith(('ERR', 'WRONGTYPE')) and rest.startswith(want + '\n') else ''
+            extra = '\n' if want.startswith(('ERR', 'WRONGTYPE', 'NOPROTO')) and rest.startswith(want + '\n') else ''
             assert rest.startswith(want + extra), f'{line}: {rest[:80]!r} is not {want!r}'
             rest = rest[len(want + extra):]
         same(rest, '')
@@ -182,6 +215,10 @@ def protocol_errors():
                 c.send(data)
                 answer = c.all()
                 assert answer.startswith(b'-ERR Protocol error: ') and why in answer, (data[:50], answer)
+        for data, last in ((b'*x\r\n', b'invalid multibulk length'), (bulk('QUIT'), b'+OK')):
+            with client(s) as c:  # it still sends: the last reply must come all the same
+                c.send(data + bulk('SET', 'k', b'x' * (16 << 20)))
+                assert last in c.all()
         with client(s) as c:  # half of a command, and gone
             c.send(b'*2\r\n$3\r\nGET\r\n$100\r\nabc')
             c.reset()
@@ -193,6 +230,17 @@ def protocol_errors():
             same(c.ask('PING'), '+PONG')
             same(c.ask('QUIT'), '+OK')
             same(c.all(), b'')
+
+
+@test
+def browsers():
+    """A page can make a browser send a request here, with commands for a body. As Redis: it ends."""
+    with redisd() as s, client(s) as p:
+        for data in (b'POST / HTTP/1.1\r\n\r\nSET k v\r\n', b'GET / HTTP/1.1\r\nHost: h\r\nSET k v\r\n'):
+            with client(s) as c:
+                c.send(data)
+                assert b'OK' not in c.all()
+            same(p.ask('EXISTS', 'k'), 0)
 
 
 @test
@@ -233,6 +281,31 @@ def blocking_pops():
         same(p.ask('RPUSH', 'q', 'kept'), 1)
         same(p.ask('LLEN', 'q'), 1)
         same(a.ask('BLPOP', 'q', 0), [b'q', b'kept'])
+
+
+@test
+def gone_with_much_pipelined():
+    """A client that waits, has sent a lot and goes leaves nothing behind, and takes no element."""
+    with redisd() as s, client(s) as p:
+        for i in range(10):
+            gone = client(s)
+            gone.send(bulk('BLPOP', 'q', 0) + bulk('PING') * 6000)  # 84 KB
+            gone.reset() if i % 2 else gone.s.close()
+        eventually(lambda: s.fds() == s.fds_at_start + 1)
+        same(p.ask('RPUSH', 'q', *range(10)), 10)
+        same(p.ask('LLEN', 'q'), 10)
+        with client(s) as c:  # it stays, and all is answered
+            c.send(bulk('BLPOP', 'other', 0) + bulk('PING') * 6000)
+            eventually(lambda: waiting(s, c, 1))
+            same(p.ask('RPUSH', 'other', 'x'), 1)
+            same(c.reply(), [b'other', b'x'])
+            same([c.reply() for _ in range(6000)], ['+PONG'] * 6000)
+        with client(s) as c:  # more than that is too much
+            try:
+                c.send(bulk('BLPOP', 'other', 0) + bulk('ECHO', b'x' * (1 << 20)) * 70)
+            except OSError:
+                pass
+            same(c.all(), b'')
 
 
 def waiting(s, c, n):
@@ -300,6 +373,28 @@ def publish():
 
 
 @test
+def many_channels():
+    n = 50000
+    names = [b'channel:%d' % i for i in range(n)]
+    with redisd() as s, client(s) as a, client(s) as p:
+        start = s.cpu()
+        for what in ('SUBSCRIBE', 'UNSUBSCRIBE'):
+            sender = threading.Thread(target=a.send, args=(bulk(what, *names),))
+            sender.start()
+            for i, name in enumerate(names):
+                same(a.reply(), [what.lower().encode(), name, i + 1 if what == 'SUBSCRIBE' else n - i - 1])
+            sender.join()
+            same(len(p.ask('PUBSUB', 'CHANNELS')), n if what == 'SUBSCRIBE' else 0)
+        print(f'     {s.cpu() - start:.2f} s of CPU for {n} channels')
+        assert s.cpu() - start < 4, 'it looks at all channels for each'
+        a.send(bulk('SUBSCRIBE', *names[:1000]) + bulk('PSUBSCRIBE', 'x') + bulk('UNSUBSCRIBE'))
+        same([a.reply()[2] for _ in range(1001)], list(range(1, 1002)))
+        rest = [a.reply() for _ in range(1000)]
+        same(sorted(x[1] for x in rest), sorted(names[:1000]))
+        same([x[2] for x in rest], list(range(1000, 0, -1)))
+
+
+@test
 def slow_subscriber():
     """One that does not read never holds up a publisher; the others get all; it is thrown out."""
     with redisd() as s, client(s) as slow, client(s) as good, client(s) as p:
@@ -312,6 +407,24 @@ def slow_subscriber():
             same(good.reply(), [b'message', b'c', text])
         eventually(lambda: p.ask('PUBSUB', 'NUMSUB', 'c') == [b'c', 1])
         eventually(lambda: s.fds() == s.fds_at_start + 2)
+
+
+@test
+def big_for_subscribers():
+    """What is bigger than an outbox may hold reaches who reads; who has unsubscribed has no outbox."""
+    with redisd() as s, client(s) as a, client(s) as p:
+        big = b'x' * (9 << 20)
+        same(p.ask('SET', 'big', big), '+OK')
+        for _ in range(3):
+            same(a.ask('SUBSCRIBE', 'c'), [b'subscribe', b'c', 1])
+            same(p.ask('PUBLISH', 'c', big), 1)
+            same(a.reply()[2] == big, True)
+            a.send(bulk('PSUBSCRIBE', '*') + bulk('PING') + bulk('UNSUBSCRIBE', 'c') + bulk('PUNSUBSCRIBE')
+                   + bulk('GET', 'big') * 4 + bulk('PING'))
+            same([a.reply() for _ in range(4)], [[b'psubscribe', b'*', 2], [b'pong', b''],
+                                                 [b'unsubscribe', b'c', 1], [b'punsubscribe', b'*', 0]])
+            same([a.reply() == big for _ in range(4)], [True] * 4)
+            same(a.reply(), '+PONG')
 
 
 @test(needs='redis-benchmark')

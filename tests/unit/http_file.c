@@ -41,7 +41,7 @@ TEST(ranges)
     } good[] = {
         {"bytes=0-0", 10, 0, 1},  {"bytes=2-5", 10, 2, 4},  {"bytes=2-", 10, 2, 8},
         {"bytes=2-99", 10, 2, 8}, {"bytes=-3", 10, 7, 3},   {"bytes=-99", 10, 0, 10},
-        {"bytes=9-9", 10, 9, 1},  {"bytes=0-9", 10, 0, 10},
+        {"bytes=9-9", 10, 9, 1},  {"bytes=0-9", 10, 0, 10}, {"Bytes=1-1", 10, 1, 1},
     };
     uint64_t from, len;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

@@ -93,7 +93,9 @@ TEST(request_lines)
         CHECK_EQ(parse(wrong[i]), -400);
     }
     CHECK_EQ(parse("GET / HTTP/2.0\r\n\r\n"), -505);
-    CHECK_EQ(parse("GET / HTTP/1.2\r\n\r\n"), -505);
+    CHECK_GT(parse("GET / HTTP/1.2\r\n" HOST "\r\n"), 0);
+    CHECK(req.minor == 1 && req.keep_alive);
+    CHECK_EQ(parse("GET / HTTP/1.9\r\n\r\n"), -400); /* no Host */
     CHECK_EQ(parse("GET / HTTP/0.9\r\n\r\n"), -505);
 }
 
