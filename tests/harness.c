@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #if PIRN_HAVE_VALGRIND
@@ -247,6 +248,14 @@ int main(int argc, char **argv)
 }
 
 extern size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+long test_cpu_us(void)
+{
+    struct rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec
+           + u.ru_stime.tv_usec;
+}
 
 size_t test_allocated(void)
 {

@@ -135,6 +135,11 @@ struct test {
 #define TEST_KNOWN(addr, size) ((void)(addr), (void)(size))
 #endif
 
+/* Threads that preemption makes whenever it wants one: factory.c. */
+#define TEST_SPARES_AT_ONCE (PIRN_SMALL ? 8 : 64)
+#define TEST_SPARE_THREADS(procs)                                                                  \
+    (TEST_SPARES_AT_ONCE > 4 * (int)(procs) ? TEST_SPARES_AT_ONCE : 4 * (int)(procs))
+
 /* Run by an emulator of another processor: slow, and its threads wait for locks of its own. */
 bool test_emulated(void);
 
@@ -144,6 +149,9 @@ bool test_emulated(void);
  */
 int test_in_child(void (*fn)(void *), void *arg);
 extern char test_said[65536];
+
+/* CPU time of the process, in microseconds. */
+long test_cpu_us(void);
 
 /* Bytes that malloc has given out and not got back; with a sanitizer, whose malloc it is, too. */
 size_t test_allocated(void);

@@ -12,6 +12,10 @@
  *
  * and what was written until then is the result, if that is not nothing. SIGPIPE is raised for
  * descriptors 1 and 2 only, if they are not sockets.
+ *
+ * Some calls go on until the kernel returns, and the number is closed then: reads and writes of files;
+ * pirn_connect and pirn_sendfile on a socket that is blocking; and, on a terminal, FIFO or listener that is
+ * blocking, who was told that it is ready when another process, or a plain call, was faster.
  */
 #ifndef PIRN_IO_H
 #define PIRN_IO_H

@@ -195,9 +195,9 @@ int backtrace_of_context(const struct g *gp, const void *ucontext, void **pcs, i
  * may be anything, if its G is that of another by now.) */
 LOOKS static struct m *thread_of(const struct g *gp)
 {
-    struct m *mp = sched.allm;
+    struct m *mp = m_first();
     while (mp && mp->curg != gp) {
-        mp = mp->all;
+        mp = m_after(mp);
     }
     return mp;
 }

@@ -159,7 +159,7 @@ static uint32_t count_ranges(void)
     uint32_t n = 64 + at_load(&sched.nallp, RELAXED);
     stack_for_each_chunk(count, &n);
     g_for_each_slab(count, &n);
-    for (struct m *mp = sched.allm; mp; mp = mp->all) {
+    for (struct m *mp = m_first(); mp; mp = m_after(mp)) {
         n += 4;
     }
     return n;
@@ -175,7 +175,7 @@ static void leave_out_own(struct leakmem *m)
         leave_out(at_load(&sched.allp[i], RELAXED), sizeof(struct p), m);
     }
     lock(&sched.lock); /* a thread may just be beginning, or ending */
-    for (struct m *mp = sched.allm; mp; mp = mp->all) {
+    for (struct m *mp = m_first(); mp; mp = m_after(mp)) {
         leave_out(mp, sizeof *mp, m);
         if (!mp->thread_pointer || mp->ended) {
             continue;

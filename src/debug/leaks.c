@@ -245,7 +245,7 @@ LOOKS static bool see_registers(void)
 {
     int64_t deadline = now_ns() + REGISTERS_WITHIN;
     struct m *here = getm();
-    for (struct m *mp = sched.allm; mp; mp = mp->all) {
+    for (struct m *mp = m_first(); mp; mp = m_after(mp)) {
         bool stands = at_load(&mp->context, RELAXED) || at_load(&mp->stands, RELAXED);
         at_store(&mp->regs_seen, 0, RELAXED);
         memset(mp->regs, 0, sizeof mp->regs);
@@ -262,7 +262,7 @@ LOOKS static bool see_registers(void)
 
 static void look_at_registers(void)
 {
-    for (struct m *mp = sched.allm; mp; mp = mp->all) {
+    for (struct m *mp = m_first(); mp; mp = m_after(mp)) {
         look_at_words((const uintptr_t *)mp->regs, ARCH_REGS, 0);
     }
 }

@@ -69,10 +69,19 @@ int addr_split(const char *text, struct host_port *out)
                : -EINVAL;
 }
 
-/* -1: not a number. -EINVAL: too large. "" is 0. */
+static bool begins_a_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/* -1: not a number, but maybe a name. -EINVAL: neither, or too large. "" is 0. A sign or blank would make it a
+ * number to getaddrinfo, of any size. */
 static int port_of(const char *s)
 {
     int port = 0;
+    if (*s && !begins_a_name(*s)) {
+        return -EINVAL;
+    }
     for (; *s; s++) {
         if (*s < '0' || *s > '9') {
             return -1;

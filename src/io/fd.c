@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The program's calls about a descriptor: closing it, its deadlines, waiting for it. pd.c has the design. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <sys/stat.h>
 
 #include "ctx/ctx.h"
 #include "io/io.h"
@@ -90,16 +90,17 @@ static bool come_back(struct visit *v, const struct fd_use *u)
     return true;
 }
 
-int fd_again(struct fd_use *u)
+int fd_again(struct fd_use *u, bool timed)
 {
     struct visit v;
     struct pd_look look;
     if (!come_back(&v, u)) {
         return 0;
     }
+    int64_t now = timed ? now_ns() : 0; /* before the look: time_is_up() in io.c */
     int err = pd_again(u->pd, u->mode, &look);
     go_out(v);
-    return err;
+    return !err && look.deadline <= now ? -ETIMEDOUT : err;
 }
 
 /* second: what pd_end() has left to be done. */
@@ -141,14 +142,6 @@ static void let_go(struct visit v, int fd, struct pd *held)
     end_visit(v, fd, held ? pd_end(held, fd, FD_READ, false, false, 0) : -1);
 }
 
-static bool is_file(int fd)
-{
-    struct stat st = {.st_mode = 0}; /* MemorySanitizer of clang 14 does not know fstat */
-    int saved = errno, r = fstat(fd, &st);
-    errno = saved;
-    return r == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
-}
-
 EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
 {
     struct visit v;
@@ -157,7 +150,7 @@ EXPORT int pirn_fd_deadline(int fd, pirn_ns read, pirn_ns write)
         return -ESRCH;
     }
     int err = hold(fd, &held);
-    err = !err && is_file(fd) ? -EINVAL : err;
+    err = !err && sys_is_file(fd) ? -EINVAL : err;
     err =
         err ? err : pd_deadline(fd, read == PIRN_NEVER ? 0 : read, write == PIRN_NEVER ? 0 : write);
     let_go(v, fd, held);
@@ -184,6 +177,13 @@ bool fd_is_tcp(int fd)
            && sys_sockopt(fd, SOL_SOCKET, SO_PROTOCOL) == IPPROTO_TCP;
 }
 
+/* Accept and connect can't be told not to wait: one that blocks is asked for its flags, as if not known. */
+static enum fd_kind kind_of(int fd, int type)
+{
+    bool may_block = !(sys_flags(fd) & O_NONBLOCK) && sys_peername(fd) == -ENOTCONN;
+    return type < 0 ? FD_OTHER : may_block ? FD_ANY : FD_SOCKET;
+}
+
 EXPORT int pirn_fd_adopt(int fd)
 {
     struct visit v;
@@ -194,7 +194,7 @@ EXPORT int pirn_fd_adopt(int fd)
     int err = hold(fd, &held);
     int type = sys_sockopt(fd, SOL_SOCKET, SO_TYPE);
     bool streams = type >= 0 && fd_is_tcp(fd) && !sys_has_ulp(fd);
-    err = err ? err : pd_adopt(fd, type >= 0 ? FD_SOCKET : FD_OTHER, streams);
+    err = err ? err : pd_adopt(fd, kind_of(fd, type), streams);
     let_go(v, fd, held);
     return err;
 }
@@ -205,7 +205,7 @@ int fd_socket(int family, int type, bool streams)
     struct visit v;
     bool in = come_in(&v);
     int fd = sys_socket(family, type, 0);
-    int err = in && fd >= 0 ? pd_made(fd, FD_SOCKET, streams, true) : 0;
+    int err = in && fd >= 0 ? pd_made(fd, FD_SOCKET, streams, v.mp) : 0;
     if (err) {
         sys_close(fd);
     }
@@ -213,6 +213,15 @@ int fd_socket(int family, int type, bool streams)
         go_out(v);
     }
     return err ? err : fd;
+}
+
+void fd_renew(int fd)
+{
+    struct visit v;
+    if (fd >= 0 && come_in(&v)) {
+        pd_renew(fd);
+        go_out(v);
+    }
 }
 
 int fd_give(int fd)
@@ -343,7 +352,7 @@ EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
     }
     int r = fd_begin(&use, fd, events & PIRN_IN ? FD_READ : FD_WRITE);
     r = r ? r : is_open(fd) ? wait_counted(fd, events, deadline) : -EBADF;
-    int closed = r > 0 ? fd_again(&use) : 0;
+    int closed = r > 0 ? fd_again(&use, false) : 0;
     fd_end(&use);
     return closed ? closed : r;
 }

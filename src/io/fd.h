@@ -31,8 +31,10 @@ struct pd {
     uint16_t poller;     /* with which it is registered */
     uint8_t ring;        /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
     uint8_t kind;        /* enum fd_kind */
-    bool ours;           /* pirn made it, or may treat it so: it stays registered */
-    bool held;           /* a call of pirn's has made it, and not yet returned it to the program */
+    uint8_t told;   /* a bit for each mode: io_uring has told of it, in the calls that use it now */
+    uint8_t claims; /* PD_CLAIMED and PD_WANTED of each mode */
+    bool ours;      /* pirn made it, or may treat it so: it stays registered */
+    bool held;      /* a call of pirn's has made it, and not yet returned it to the program */
     bool registered;
     bool closing;           /* by pirn_close, once refs is 0 */
     bool cancelled;         /* by pirn_fd_cancel */
@@ -41,6 +43,9 @@ struct pd {
     bool odd;               /* its end, an error or urgent data was seen: no hints any more */
     struct leaver *leavers; /* who wait until io_uring has let go of it */
 } CACHE_ALIGNED;
+
+#define PD_CLAIMED(mode) (1u << (mode)) /* a call that could block is under way */
+#define PD_WANTED(mode) (4u << (mode))  /* others wait until it is over */
 
 #define RING_ASKED(mode) (1u << (mode))
 #define RING_STOPS(mode) (4u << (mode))
@@ -70,6 +75,10 @@ uint32_t pd_times(struct pd *pd);
 int pd_hold(struct pd *pd);
 /* Looks again: what it waited for has come. The same results, but it stays counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+/* Calls that could block, of which one is made at a time: if it is ready then, it stays so. False: another is
+ * under way; when that is over there is news, after the edge that is noted. */
+bool pd_claim(struct pd *pd, enum fd_mode mode, struct pd_look *out);
+void pd_unclaim(struct pd *pd, enum fd_mode mode);
 /* The call is over. drained: it has read all there was at the time of `edge`. passes_on: others may go on
  * too. The result is for the caller to close, where it may wait; -1: nothing; or PD_LETS_GO. */
 #define PD_LETS_GO (-2) /* io_uring has it still: pd_wait_gone() */
@@ -90,9 +99,12 @@ void pd_settle(struct visit v, int fd);
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
 /* The same from io_uring. over: it asks no more in this mode, until it is told to. */
 struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over);
-/* 0 or -ENOMEM. held: until pd_give() it is closed with the runtime. */
+/* 0 or -ENOMEM. held: until pd_give() it is closed with the runtime; not for a foreign thread, which goes on
+ * without one and closes it itself. */
 int pd_made(int fd, enum fd_kind kind, bool streams, bool held);
 void pd_give(int fd);
+void pd_renew(
+    int fd); /* pirn has just opened it, for the program or for itself, and will not keep it */
 int pd_adopt(int fd, enum fd_kind kind, bool streams); /* the same, or -EBADF */
 int pd_close(int fd, int *err);                        /* the same */
 int pd_cancel(int fd);
@@ -111,14 +123,16 @@ struct fd_use {
     uint64_t era;
 };
 
+void fd_renew(int fd);                                     /* pd_renew(), if it is one */
 int fd_begin(struct fd_use *u, int fd, enum fd_mode mode); /* 0; -EBADF, -ECANCELED, -ENOMEM */
-int fd_again(struct fd_use *u);                            /* the same, and it stays counted */
-void fd_end(struct fd_use *u);                             /* also if it did not begin */
+int fd_again(struct fd_use *u,
+             bool timed);      /* the same, and it stays counted; timed: or -ETIMEDOUT */
+void fd_end(struct fd_use *u); /* also if it did not begin */
 
 /* --- uring_poll.c: under the lock of the poll descriptor --------------------------------------------------- */
 
 #if PIRN_HAVE_LIBURING || PIRN_FLAVOUR_MODEL
-/* 0 or -errno. *fresh: it asks from now on, so it will tell if it is ready already. */
+/* 0, FD_NOT_POLLABLE or -errno. *fresh: it asks from now on, so it will tell if it is ready already. */
 int ring_ask_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh);
 void ring_let_go_locked(struct pd *pd, int fd); /* pd->ring says whether it has */
 void ring_polls_stop(bool left_behind);
@@ -142,13 +156,14 @@ static inline void ring_polls_stop(bool left_behind)
 
 extern bool netpoll_by_ring; /* io_uring tells; set before any M runs */
 
-/* With the poller of this P, which it notes; 0 or -errno. */
+/* With the poller of this P, which it notes; 0: it will tell if it is ready already; or -errno. If it is
+ * registered, with the same; -EEXIST: it is still that file. */
 int netpoll_add(struct pd *pd, int fd);
 void netpoll_remove(struct pd *pd, int fd);
 void netpoll_waits(int change);   /* how many wait */
 void netpoll_foreign(int change); /* foreign threads that will come back to a poll descriptor */
 void netpoll_wake(void);          /* a foreign thread has begun to wait */
-int netpoll_open_visiting(void);  /* not in the runtime */
+int netpoll_open_visiting(void);  /* not in the runtime; -ESRCH: there is none */
 int netpoll_open(void);           /* 0 or -errno */
 
 /* --- selects: cases on descriptors (netpoll.c) ---------------------------------------------------------- */

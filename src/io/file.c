@@ -251,7 +251,7 @@ static ssize_t send_on(struct fd_use *to, int in, off_t *offset, size_t n)
     int out = to->fd;
     do {
         int err = stop_point() ? pending_ctx_err() : 0;
-        err = err ? err : fd_again(to); /* closed meanwhile */
+        err = err ? err : fd_again(to, true); /* closed meanwhile, or too late */
         r = err ? err : sendfile_announced(out, in, offset, n - done);
         if (r == -EAGAIN) {
             r = pirn_fd_wait(out, PIRN_OUT, PIRN_NEVER);

@@ -3,9 +3,9 @@
  * Calls on descriptors: try, and if there is nothing yet, wait and try again.
  *
  * The try does not block and is made in the runtime: it is short, and the P stays. A file that can't be
- * tried is waited for, and then the plain call is made in a blocking section, where it may block for as
- * long as it likes (another may have been faster, or it is a file, which is never not ready). Flags of
- * descriptors are never changed (rule R7).
+ * tried is waited for, and then the plain call is made in a blocking section, by one at a time and for no more
+ * than there is room for (rw.c), so that it does not block, and can be ended. It still does if another process is
+ * faster; and for files, which are never not ready. Flags of descriptors are never changed (rule R7).
  *
  * The wait is a plain park, or a select if a context or deadline can end it; pd.c has what ends it. What is
  * complete wins over both, except that a call that begins too late does not begin.
@@ -189,8 +189,10 @@ static ssize_t run_outside(struct io *io)
         if (r > 0 && io->all && (io->done += (size_t)r) < io->total) {
             continue;
         }
-        if (r == IO_PAUSE) {
+        if (r == IO_PAUSE && now_ns() < io->deadline) {
             sleep_outside(PAUSE_FIRST);
+        } else if (r == IO_PAUSE) {
+            return -ETIMEDOUT;
         } else if (r != -EAGAIN || io->dont_wait) {
             return r;
         }
@@ -208,18 +210,33 @@ static bool must_wait(ssize_t r)
     return r == -EAGAIN || r == IO_BLOCKS || r == IO_PAUSE;
 }
 
-static ssize_t attempt(struct visit *v, struct io *io)
+/* IO_BLOCKS: it is another's turn, or not ready. */
+static NOINLINE ssize_t call_in_turn(struct visit *v, struct pd *pd, struct io *io)
+{
+    if (!pd_claim(pd, io->mode, &io->look)) {
+        return IO_BLOCKS;
+    }
+    ssize_t r = fd_is_ready(io->fd, io->mode) ? call_blocking(v, io) : IO_BLOCKS;
+    if (!outside(v)) {
+        pd_unclaim(pd, io->mode);
+    }
+    return r;
+}
+
+static ssize_t attempt(struct visit *v, struct pd *pd, struct io *io)
 {
     ssize_t r = io->attempt(io);
-    if (unlikely(r == IO_BLOCK_NOW || (r == IO_BLOCKS && fd_is_ready(io->fd, io->mode)))) {
-        if (io->dont_wait && r == IO_BLOCK_NOW) {
+    if (unlikely(r == IO_BLOCK_NOW)) {
+        if (io->dont_wait) {
             return -EAGAIN;
         }
         r = call_blocking(v, io);
+    } else if (unlikely(r == IO_BLOCKS)) {
+        r = call_in_turn(v, pd, io);
     }
     if (io->makes && r >= 0 && !outside(v)) {
         bool streams = io->look.streams || (io->look.kind == FD_ANY && fd_is_tcp((int)r));
-        int err = pd_made((int)r, FD_SOCKET, streams, true);
+        int err = pd_made((int)r, FD_SOCKET, streams, v->mp);
         if (err) {
             sys_close((int)r);
             return err;
@@ -245,7 +262,7 @@ static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
     }
     bool spare = io->look.empty && io->hints;
     for (;;) {
-        r = spare ? -EAGAIN : attempt(v, io);
+        r = spare ? -EAGAIN : attempt(v, pd, io);
         spare = false;
         if (r > 0 && io->all && (io->done += (size_t)r) < io->total && !outside(v)) {
             continue;
@@ -259,6 +276,9 @@ static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
         int err = io_wait(v, pd, io, r == IO_PAUSE);
         if (unlikely(err == FD_NOT_POLLABLE)) {
             r = call_blocking(v, io);
+            if (r > 0 && io->all && (io->done += (size_t)r) < io->total && !outside(v)) {
+                continue;
+            }
             if (!must_wait(r)) {
                 return r;
             }
@@ -303,7 +323,9 @@ ssize_t io_run(struct io *io)
         r = try_and_wait(&v, pd, io);
         if (likely(!outside(&v))) {
             bool drained = io->hints && r > 0 && (size_t)r < io->total;
-            second = pd_end(pd, io->fd, io->mode, !ended_early(r), drained, io->look.edge);
+            /* One that paused left what it was woken for. */
+            bool passes_on = !ended_early(r) || io->pause;
+            second = pd_end(pd, io->fd, io->mode, passes_on, drained, io->look.edge);
             if (unlikely(second == PD_LETS_GO)) {
                 int err;
                 second = pd_wait_gone(&v, io->fd, &err);

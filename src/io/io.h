@@ -26,6 +26,7 @@ struct io {
     size_t total; /* bytes in all; done: so far, of a write that goes on until all is written */
     size_t done;
     bool all;
+    size_t at_once; /* bytes that the call that blocks may write; 0: not known yet */
     struct pd_look look;
     uint64_t era; /* of the runtime in which it began */
     int64_t pause;
@@ -49,7 +50,7 @@ struct io {
 
 ssize_t io_run(struct io *io);
 
-/* A socket of pirn's own; or -errno. Until fd_give() it is closed with the runtime. */
+/* A socket of pirn's own; or -errno. Until fd_give() that of a goroutine is closed with the runtime. */
 int fd_socket(int family, int type, bool streams);
 int fd_give(int fd); /* fd; an error stays what it is */
 bool fd_is_tcp(int fd);

@@ -7,10 +7,11 @@
  *
  * dial with several addresses (rule of RFC 8305): one attempt after the other, each as soon as the one
  * before has failed or 300 ms have passed, at most four at a time; the first that is connected wins and the others are
- * closed. It is one goroutine that waits for all of them by a select.
+ * closed. It is one goroutine that waits for all of them by a select. Without a runtime they take turns.
  *
  * accept takes an error of one connection for what it is, and goes on with the next. Without descriptors or
- * memory it waits, a few milliseconds at first and then longer, so it neither fails nor spins.
+ * memory it waits, a few milliseconds at first and then longer, so it neither fails nor spins; the same if
+ * such errors don't end, as where a filter of system calls forbids accept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,10 @@
 
 #define BACKLOG 4096
 #define NEXT_AFTER (300 * PIRN_MS)
+#define IN_VAIN (5 * PIRN_MS)
 #define AT_ONCE 4
+#define OF_ONE_MOST                                                                                \
+    64 /* errors of connections in a row: then it is none of theirs, and there is a pause */
 
 static bool would_block(int fd)
 {
@@ -45,10 +49,15 @@ static bool is_of_one(ssize_t r)
 static ssize_t accept_any(struct io *io)
 {
     ssize_t r;
+    int tries = 0;
     do {
         r = sys_accept(io->fd, io->addr, io->len);
-    } while (is_of_one(r));
-    return r == -EMFILE || r == -ENFILE || r == -ENOBUFS || r == -ENOMEM ? IO_PAUSE : r;
+        if (is_of_one(r) && io->look.kind == FD_ANY && !fd_is_ready(io->fd, FD_READ)) {
+            return -EAGAIN; /* one that blocks would, now */
+        }
+    } while (is_of_one(r) && ++tries < OF_ONE_MOST);
+    bool pause = is_of_one(r) || r == -EMFILE || r == -ENFILE || r == -ENOBUFS || r == -ENOMEM;
+    return pause ? IO_PAUSE : r;
 }
 
 static ssize_t try_accept(struct io *io)
@@ -187,7 +196,8 @@ static int bind_and_listen(int fd, const struct sockaddr *addr, socklen_t len, i
     return err || type == SOCK_DGRAM ? err : sys_listen(fd, BACKLOG);
 }
 
-/* The file of a Unix socket that nobody listens to any more. */
+/* The file of a Unix socket that nobody listens to any more. Any other file refuses too: it must be known
+ * to be one. */
 static bool is_stale(const struct sockaddr_un *un, socklen_t len, int type)
 {
     int fd = sys_socket(AF_UNIX, type, 0);
@@ -208,7 +218,8 @@ static int listen_unix(const char *path, int type)
         return fd;
     }
     err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
-    if (err == -EADDRINUSE && un.sun_path[0] && is_stale(&un, len, type)) {
+    if (err == -EADDRINUSE && un.sun_path[0] && sys_is_socket_file(un.sun_path)
+        && is_stale(&un, len, type)) {
         sys_unlink(un.sun_path);
         err = bind_and_listen(fd, (struct sockaddr *)&un, len, type);
     }
@@ -241,7 +252,7 @@ EXPORT int pirn_listen(const char *net, const char *addr)
     }
     /* The pollers first: those who are accepted may come so fast that no descriptor is left for them. */
     err = netpoll_open_visiting();
-    if (err) {
+    if (err && err != -ESRCH) {
         return err;
     }
     if (kind.family == AF_UNIX) {
@@ -336,20 +347,23 @@ static void look_at_them(struct race *r)
     }
 }
 
-/* 0, or -errno: the context, or the deadline. */
-static int wait_for_them(struct race *r, int64_t next_at, int64_t deadline)
+/* What made it go on: TOLD, 0 (it is time for the next), or -errno: the context, or the deadline. */
+#define TOLD 1
+
+static int wait_for_them(struct race *r, int64_t next_at, int64_t deadline, bool watches)
 {
     enum { DONE, TIME, FDS };
     pirn_case cases[FDS + AT_ONCE] = {
         [DONE] = PIRN_DONE(NULL), [TIME] = PIRN_UNTIL(next_at < deadline ? next_at : deadline)};
-    for (int i = 0; i < r->n; i++) {
+    int n = watches ? r->n : 0;
+    for (int i = 0; i < n; i++) {
         cases[FDS + i] = (pirn_case)PIRN_WRITABLE(r->fd[i]);
     }
-    int chosen = pirn_selectv(cases, FDS + r->n);
+    int chosen = pirn_selectv(cases, FDS + n);
     if (chosen == DONE) {
         return pirn_ctx_err(pirn_ctx_current());
     }
-    return chosen == TIME && now_ns() >= deadline ? -ETIMEDOUT : 0;
+    return chosen != TIME ? TOLD : now_ns() >= deadline ? -ETIMEDOUT : 0;
 }
 
 static int dial_several(const struct addr_list *list, int type, int64_t deadline)
@@ -358,22 +372,47 @@ static int dial_several(const struct addr_list *list, int type, int64_t deadline
     int err = pirn_ctx_err(pirn_ctx_current());
     err = !err && deadline <= now_ns() ? -ETIMEDOUT : err; /* else it might be answered at once */
     int64_t next_at = 0;
-    while (r.winner < 0 && !err && (r.n || r.next < list->n)) {
-        if (r.next < list->n && (r.n == 0 || (now_ns() >= next_at && r.n < AT_ONCE))) {
+    bool in_vain = false; /* one that can't be waited for looks ready, and is not */
+    while (r.winner < 0 && err >= 0 && (r.n || r.next < list->n)) {
+        int n = r.n;
+        if (r.next < list->n && (n == 0 || (now_ns() >= next_at && n < AT_ONCE))) {
             begin_next(&r, type);
-            next_at = pirn_deadline(NEXT_AFTER);
+            next_at = r.n > n ? pirn_deadline(NEXT_AFTER) : 0;
             continue;
         }
-        bool more = r.next < list->n && r.n < AT_ONCE;
-        err = wait_for_them(&r, more ? next_at : PIRN_NEVER, deadline);
-        if (!err) {
-            look_at_them(&r);
-        }
+        int64_t until = r.next < list->n && n < AT_ONCE ? next_at : PIRN_NEVER;
+        int64_t soon = in_vain ? pirn_deadline(IN_VAIN) : PIRN_NEVER;
+        err = wait_for_them(&r, until < soon ? until : soon, deadline, !in_vain);
+        look_at_them(&r); /* in any case: what is complete wins */
+        in_vain = err == TOLD && r.n == n;
+        next_at = r.n < n ? 0 : next_at; /* as soon as one has failed */
     }
     for (int i = 0; i < r.n; i++) {
         pirn_close(r.fd[i]);
     }
-    return r.winner >= 0 ? r.winner : err ? err : r.err;
+    return r.winner >= 0 ? r.winner : err < 0 ? err : r.err;
+}
+
+/* Without a runtime there is no select. */
+static int dial_in_turn(const struct addr_list *list, int type, int64_t deadline)
+{
+    int fd = -ETIMEDOUT, first = 0;
+    for (int i = 0; i < list->n && fd < 0; i++) {
+        fd = dial_one(&list->addr[i], type, deadline);
+        first = first ? first : fd;
+    }
+    return fd >= 0 ? fd : first;
+}
+
+static int dial_list(const struct addr_list *list, int type, int64_t deadline)
+{
+    if (list->n == 1) {
+        return dial_one(&list->addr[0], type, deadline);
+    }
+    int err = netpoll_open_visiting(); /* a select without one is fatal */
+    return err == -ESRCH ? dial_in_turn(list, type, deadline)
+           : err         ? err
+                         : dial_several(list, type, deadline);
 }
 
 EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
@@ -392,8 +431,7 @@ EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
         return err;
     }
     addr_take_turns(&list);
-    return fd_give(list.n == 1 ? dial_one(&list.addr[0], kind.type, deadline)
-                               : dial_several(&list, kind.type, deadline));
+    return fd_give(dial_list(&list, kind.type, deadline));
 }
 
 EXPORT int pirn_dial(const char *net, const char *addr)

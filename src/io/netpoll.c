@@ -140,13 +140,13 @@ int netpoll_open(void)
 
 int netpoll_open_visiting(void)
 {
-    int err = 0;
+    int err = -ESRCH;
     struct m *mp = enter();
     if (mp || foreign_enter()) {
         err = netpoll_open();
         mp ? leave() : foreign_leave();
     }
-    return err; /* without a runtime: it will find out */
+    return err;
 }
 
 /* The number of the poller to use: that of this P, if there is, or can be, one. */
@@ -172,9 +172,12 @@ int netpoll_add(struct pd *pd, int fd)
     if (err) {
         return err;
     }
+    uint64_t tag = (uint64_t)pd->seq << 32 | (uint32_t)fd;
+    if (pd->registered) {
+        return poll_add_new(at_load(&netpoll.poller1[pd->poller], RELAXED) - 1, fd, tag);
+    }
     pd->poller = (uint16_t)mine();
-    return poll_add(at_load(&netpoll.poller1[pd->poller], RELAXED) - 1, fd,
-                    (uint64_t)pd->seq << 32 | (uint32_t)fd);
+    return poll_add(at_load(&netpoll.poller1[pd->poller], RELAXED) - 1, fd, tag);
 }
 
 void netpoll_remove(struct pd *pd, int fd)

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #include "ctx/ctx.h"
+#include "io/fd.h"
 #include "io/files.h"
 #include "io/held.h"
 #include "io/pool.h"
@@ -202,6 +203,9 @@ static int open_in_ctx(int dir, const char *path, int flags, mode_t mode, bool *
         pool_put(&j->job);
     }
     int result = take_result(j, pending_wait(&j->op.pending, WAIT_OPEN), refused);
+    if (result >= 0) {
+        pd_renew(result);
+    }
     leave();
     return result;
 }
@@ -225,6 +229,7 @@ static int open_announced(int dir, const char *path, int flags, mode_t mode)
     int fd = open_here(dir, path, flags, mode);
     fd = held_set(&h, fd) ? fd : -ECANCELED;
     pirn_blocking_end();
+    fd_renew(fd);
     held_end(&h);
     return fd;
 }

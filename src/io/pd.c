@@ -16,16 +16,20 @@
  * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
  *    nor cancelled.
  * 2. An event wakes one operation of its direction, and everybody who only watches (selects). One that was
- *    woken tries; if it got something it wakes the next, since there may be more: pd_end. If there is
- *    nothing, the next event is still to come.
+ *    woken tries; if it got something it wakes the next that tries, since there may be more: pd_end. If there
+ *    is nothing, the next event is still to come. Who only watches is told by events alone: that somebody
+ *    has read, or given up, does not make it ready.
  * 3. The number is closed by the last call that uses it, under the lock, and the poll descriptor cleared: a
  *    call that came too late finds that it is closed, whoever gets the number next finds it new. An event
  *    carries the number and seq; an old one does nothing.
  * 4. What pirn made stays registered, edge-triggered. Any other is registered while calls use it, since
- *    the number may mean another file the next time.
+ *    the number may mean another file the next time; or now: who begins to wait registers it again.
  * 5. With io_uring, what it was asked to watch is a file that it holds: closing the number would not close
  *    the file. So who is the last to use it tells the ring to let go, waits until it has, and closes the
  *    number then. `closing` stays set until that, so nobody begins. [D3] ring, leavers: under the lock.
+ * 6. Of calls that could block (io.c) one is made at a time in a direction, and only if it is ready: so it does
+ *    not, and close, deadlines and contexts need not end it. Those who come meanwhile wait, and one of them
+ *    is woken when it is over.
  *
  * The short-read hint: a read of less than was asked for has emptied a TCP socket. The next read then waits
  * without trying. Not if an edge came since the one that was known before the read, and never again once
@@ -87,6 +91,7 @@ static void clear_locked(struct pd *pd)
     pd->seq++;
     pd->deadline[0] = pd->deadline[1] = 0;
     pd->kind = FD_ANY;
+    pd->claims = pd->told = 0;
     pd->ours = pd->held = pd->registered = pd->closing = pd->cancelled = false;
     pd->streams = pd->empty = pd->odd = false;
 }
@@ -149,6 +154,32 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
+bool pd_claim(struct pd *pd, enum fd_mode mode, struct pd_look *out)
+{
+    uint64_t word = word_lock(&pd->word);
+    bool free = !(pd->claims & PD_CLAIMED(mode));
+    pd->claims |= (uint8_t)(free ? PD_CLAIMED(mode) : PD_WANTED(mode));
+    out->edge = at_load(&pd->edges[mode], RELAXED);
+    word_unlock(&pd->word, word);
+    return free;
+}
+
+void pd_unclaim(struct pd *pd, enum fd_mode mode)
+{
+    struct taken t = {NULL, &t.first};
+    uint64_t word = word_lock(&pd->word);
+    bool wanted = pd->claims & PD_WANTED(mode);
+    pd->claims &= (uint8_t) ~(PD_CLAIMED(mode) | PD_WANTED(mode));
+    if (wanted) {
+        news_locked(pd, mode); /* for who has not begun to wait yet */
+        pass_on_locked(pd, mode, &t);
+    }
+    word_unlock(&pd->word, word);
+    if (unlikely(t.first)) {
+        waiter_ready_list(t.first);
+    }
+}
+
 /* Under the lock, so that nobody finds the number before it is free, or another's. */
 int pd_close_locked(struct pd *pd, int fd, int *err)
 {
@@ -175,6 +206,7 @@ static int drop_ref_locked(struct pd *pd, int fd)
     if (pd->closing) {
         return pd_close_locked(pd, fd, &err);
     }
+    pd->told = 0;
     unregister_locked(pd, fd);
     return unlikely(pd->ring) ? PD_LETS_GO : -1;
 }
@@ -187,7 +219,7 @@ int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool draine
         pd->empty = true;
     }
     if (unlikely(passes_on && pd->q[mode].first)) {
-        wake_queue_locked(pd, mode, false, 0, &t);
+        pass_on_locked(pd, mode, &t);
     }
     int second = drop_ref_locked(pd, fd);
     word_unlock(&pd->word, word);
@@ -202,15 +234,17 @@ int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool draine
 /* 0, FD_NOT_POLLABLE or -errno. */
 static int register_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh)
 {
-    if (likely(pd->registered)) {
+    if (likely(pd->registered && pd->ours)) {
         return 0;
     }
     if (unlikely(netpoll_by_ring)) {
         return ring_ask_locked(pd, fd, mode, fresh);
     }
-    pd->seq++;
+    pd->seq += !pd->registered;
     int err = netpoll_add(pd, fd);
-    pd->registered = *fresh = !err;
+    *fresh = !err;
+    err = err == -EEXIST ? 0 : err; /* the file of before, most likely */
+    pd->registered |= !err;
     return err == -EPERM ? FD_NOT_POLLABLE : err;
 }
 
@@ -380,7 +414,32 @@ int pd_close(int fd, int *err)
 }
 
 /* A new file. Who waits for an earlier one of that number, which was closed behind pirn's back, is not left
- * behind. */
+ * behind; nor is that one's deadline, or that it was cancelled. */
+static void renew_locked(struct pd *pd, int fd, struct taken *t)
+{
+    wake_all_locked(pd, -EBADF, t);
+    clear_locked(pd);
+    if (unlikely(pd->ring)) {
+        ring_let_go_locked(pd, fd);
+    }
+}
+
+void pd_renew(int fd)
+{
+    struct taken t = {NULL, &t.first};
+    struct pd *chunk = fd / CHUNK < CHUNKS ? at_load(&table[fd / CHUNK], ACQUIRE) : NULL; /* [D2] */
+    if (!chunk) {
+        return;
+    }
+    struct pd *pd = &chunk[fd % CHUNK];
+    uint64_t word = word_lock(&pd->word);
+    renew_locked(pd, fd, &t);
+    word_unlock(&pd->word, word);
+    if (unlikely(t.first)) {
+        waiter_ready_list(t.first);
+    }
+}
+
 int pd_made(int fd, enum fd_kind kind, bool streams, bool held)
 {
     struct taken t = {NULL, &t.first};
@@ -389,11 +448,7 @@ int pd_made(int fd, enum fd_kind kind, bool streams, bool held)
         return -ENOMEM;
     }
     uint64_t word = word_lock(&pd->word);
-    wake_all_locked(pd, -EBADF, &t);
-    clear_locked(pd);
-    if (unlikely(pd->ring)) {
-        ring_let_go_locked(pd, fd);
-    }
+    renew_locked(pd, fd, &t);
     pd->kind = (uint8_t)kind;
     pd->ours = true;
     pd->held = held;

@@ -62,6 +62,17 @@ static inline void wake_queue_locked(struct pd *pd, enum fd_mode mode, bool all,
     }
 }
 
+/* One of those who try. Who only watches was told by the event, or looked when it was queued. */
+static inline void pass_on_locked(struct pd *pd, enum fd_mode mode, struct taken *t)
+{
+    for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
+        next = op->next;
+        if (!op->fd.watches && wake_locked(pd, op, 0, t)) {
+            return;
+        }
+    }
+}
+
 static inline void news_locked(struct pd *pd, enum fd_mode mode)
 {
     at_store(&pd->edges[mode], at_load(&pd->edges[mode], RELAXED) + 1, RELAXED); /* [D1] */

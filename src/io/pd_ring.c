@@ -92,6 +92,7 @@ struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bo
     uint64_t word = word_lock(&pd->word);
     if (likely(pd->seq == (uint32_t)(tag >> 32) && !(pd->ring & RING_STOPS(mode)))) {
         event_locked(pd, ready, &t);
+        pd->told |= (uint8_t)(1u << mode);
     }
     if (over) {
         pd->ring &= (uint8_t) ~(RING_ASKED(mode) | RING_STOPS(mode));

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "ctx/ctx.h"
+#include "io/fd.h"
 #include "io/held.h"
 #include "os/iosys.h"
 #include "os/sysio.h"
@@ -66,8 +67,10 @@ static pid_t wait_without_fd(struct wait_call *c)
 
 static pid_t wait_for_fd(struct wait_call *c, int fd)
 {
-    for (;;) {
+    for (bool again = false;; again = true) {
         int err = pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER);
+        /* Dead, but its tracer has not been told yet: nothing says when it is ours. */
+        err = again && err > 0 ? pirn_sleep(PAUSE_MOST) : err;
         pid_t r = wait_here(c, WNOHANG);
         if (r || err == -ECANCELED || err == -ETIMEDOUT) {
             return r ? r : err;
@@ -88,6 +91,7 @@ static pid_t wait_goroutine(struct wait_call *c)
     held_begin(&h);
     int fd = sys_pidfd_open(c->pid);
     held_set(&h, fd);
+    fd_renew(fd);
     if (fd < 0) {
         r = wait_without_fd(c);
     } else {

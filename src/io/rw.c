@@ -33,6 +33,9 @@ static size_t length(const struct iovec *iov, int n)
 
 static ssize_t receive(struct io *io)
 {
+    if (unlikely(!io->total)) {
+        return 0; /* as read(2): recv would take a datagram, and drop it */
+    }
     if (likely(io->niov == 1)) {
         return sys_recv(io->fd, io->iov->iov_base, io->iov->iov_len, 0);
     }
@@ -51,7 +54,8 @@ static ssize_t try_read(struct io *io)
         r = receive(io);
         return r == -ENOTSOCK ? IO_BLOCKS : r;
     }
-    return r;
+    /* The end of a file may be that of the page cache, on 5.9 and 5.10: it is asked once more. */
+    return unlikely(r == 0 && io->total && sys_is_file(io->fd)) ? IO_BLOCK_NOW : r;
 }
 
 static ssize_t block_read(struct io *io)
@@ -124,7 +128,7 @@ static int rest_of(struct io *io, struct iovec *out)
 static ssize_t write_with(struct io *io, const struct iovec *iov, int n)
 {
     ssize_t r = -ENOTSOCK;
-    if (io->look.kind != FD_OTHER) {
+    if (io->look.kind != FD_OTHER && likely(n)) { /* no parts: as writev(2), no datagram */
         struct msghdr msg = {.msg_iov = (struct iovec *)(uintptr_t)iov, .msg_iovlen = (size_t)n};
         r = n == 1 ? sys_sendto(io->fd, iov->iov_base, iov->iov_len, 0, NULL, 0)
                    : sys_sendmsg(io->fd, &msg, 0);
@@ -138,6 +142,9 @@ static ssize_t write_with(struct io *io, const struct iovec *iov, int n)
 
 static ssize_t try_write(struct io *io)
 {
+    if (unlikely(io->at_once)) {
+        return IO_BLOCKS; /* it was asked before */
+    }
     if (likely(!io->done)) {
         return write_with(io, io->iov, io->niov);
     }
@@ -146,10 +153,26 @@ static ssize_t try_write(struct io *io)
     return write_with(io, few, n);
 }
 
+/* No more than fits if there is room at all: it would block, and nothing would end it. */
+static int clip(struct iovec *few, int n, size_t most)
+{
+    int i = 0;
+    for (; i < n && most; i++) {
+        few[i].iov_len = min_u64(few[i].iov_len, most);
+        most -= few[i].iov_len;
+    }
+    return i;
+}
+
 static ssize_t block_write(struct io *io)
 {
+    io->at_once = io->at_once ? io->at_once : sys_writes_at_once(io->fd);
+    /* One call: one record, where files are appended to, and for devices. */
+    if (likely(!io->done && io->total <= io->at_once)) {
+        return sys_writev(io->fd, io->iov, io->niov, wants_sigpipe(io->fd));
+    }
     struct iovec few[FEW];
-    int n = rest_of(io, few);
+    int n = clip(few, rest_of(io, few), io->at_once);
     return sys_writev(io->fd, few, n, wants_sigpipe(io->fd));
 }
 

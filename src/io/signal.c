@@ -23,6 +23,7 @@ static struct {
     enum signal_action action[SIGNALS];
     struct sigaction
         before[SIGNALS]; /* the program's; read by handlers, while the action is ours */
+    uint64_t let_in;     /* by sysmon: a bit for each */
     /* atomic */
     at_u64 wanted, pending;
     at_u32 noting; /* how many handlers are about to note a signal */
@@ -84,6 +85,16 @@ bool signal_can_be_caught(int sig)
            && sigaction(sig, NULL, &sa) == 0; /* some are libc's own */
 }
 
+/* One that is ours and that the program has blocked in all Ms comes to sysmon. It must not any more before the
+ * action is the program's: that counts on the block. */
+static void let_in(int sig, bool in)
+{
+    if (sigismember(&sched.sigmask, sig) == 1) {
+        signals.let_in = (signals.let_in & ~signal_bit(sig)) | (in ? signal_bit(sig) : 0);
+        sysmon_let_in(signals.let_in);
+    }
+}
+
 /* While the handler is ours it is wanted, so that one that comes too late is not sent round for ever. */
 int signal_set_action(int sig, enum signal_action to)
 {
@@ -94,6 +105,9 @@ int signal_set_action(int sig, enum signal_action to)
     }
     if (from == SIGNAL_PROGRAMS && preempt_sigaction(sig, NULL, &signals.before[sig])) {
         return -errno;
+    }
+    if (from == SIGNAL_OURS) {
+        let_in(sig, false);
     }
     if (to == SIGNAL_PROGRAMS) {
         sa = signals.before[sig];
@@ -107,6 +121,8 @@ int signal_set_action(int sig, enum signal_action to)
     signals.action[sig] = err ? from : to;
     if (signals.action[sig] != SIGNAL_OURS) {
         at_and(&signals.wanted, ~signal_bit(sig), RELAXED);
+    } else {
+        let_in(sig, true);
     }
     return err;
 }

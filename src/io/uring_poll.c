@@ -5,7 +5,9 @@
  * A poll descriptor has an operation for each direction. It is handed to the ring when somebody begins to
  * wait and it is not there already; the ring's thread tells pd.c what comes of it. For what pirn made it
  * polls again and again ("multishot", the kernel's edges), so that waiting is only a place in the queue,
- * as with epoll. For any other descriptor it is over with the first event.
+ * as with epoll. For any other descriptor it is over with the first event, and the call with that, mostly; if it
+ * waits once more, it polls again and again too: what is ready to poll, but not to read, such as a socket with
+ * something in its queue of errors, would be told of at once each time.
  *
  * The kernel holds the file for as long as it polls. So nobody leaves it there: pd.c, invariant 5.
  *
@@ -26,6 +28,7 @@
 #include "io/fd.h"
 #include "io/uring.h"
 #include "os/poll.h"
+#include "os/sysio.h"
 
 #define CHUNK (PIRN_SMALL ? 4 : 1024)
 #define CHUNKS 16384
@@ -77,6 +80,9 @@ int ring_ask_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh)
     if (pd->ring & (RING_ASKED(mode) | RING_STOPS(mode))) {
         return 0;
     }
+    if (pd->kind != FD_SOCKET && sys_is_file(fd)) {
+        return FD_NOT_POLLABLE; /* as epoll says; the ring would call it ready, again and again */
+    }
     struct uring_op *op = op_of(fd, mode);
     if (!op) {
         return -ENOMEM;
@@ -85,7 +91,7 @@ int ring_ask_locked(struct pd *pd, int fd, enum fd_mode mode, bool *fresh)
         .kind = URING_POLL,
         .fd = fd,
         .flags = mode == FD_READ ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT,
-        .n = pd->ours && uring_polls_on(),
+        .n = (pd->ours || pd->told & 1u << mode) && uring_polls_on(),
         .offset = (off_t)((uint64_t)pd->seq << 32 | (uint32_t)fd),
         .mode = mode,
         .event = event,

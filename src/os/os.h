@@ -15,7 +15,8 @@
 #include "base/util.h"
 
 /* clock.c */
-int64_t now_ns(void); /* monotonic */
+int64_t now_ns(void);           /* monotonic */
+int64_t thread_cpu_ns(int tid); /* that a thread has used; tid 0: this one. 0: not known */
 
 /* futex.c: sleeps while *word == value; deadline is absolute, INT64_MAX for none. False on time-out. */
 bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline);

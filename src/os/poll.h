@@ -32,6 +32,7 @@ uint32_t poll_ready_of(uint32_t events); /* POLLIN and so on, as epoll and io_ur
 
 int poll_open(void);
 int poll_add(int poller, int fd, uint64_t tag);       /* -EPERM: it can't be waited for */
+int poll_add_new(int poller, int fd, uint64_t tag);   /* the same; -EEXIST: it is there already */
 int poll_add_level(int poller, int fd, uint64_t tag); /* a poller, or what breaks it */
 void poll_remove(int poller, int fd);
 /* At most POLL_BATCH events. deadline 0: only looks; INT64_MAX: none. -EINTR counts as nothing. */

@@ -35,12 +35,12 @@ int poll_open(void)
     return result(fault(SYS_CALL_EPOLL) ? -1 : epoll_create1(EPOLL_CLOEXEC), saved);
 }
 
-static int add(int poller, int fd, uint32_t events, uint64_t tag)
+static int add(int poller, int fd, uint32_t events, uint64_t tag, bool change)
 {
     struct epoll_event e = {.events = events, .data.u64 = tag};
     int saved = errno;
     int r = fault(SYS_CALL_EPOLL) ? -1 : epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
-    if (r < 0 && errno == EEXIST) {
+    if (r < 0 && errno == EEXIST && change) {
         r = epoll_ctl(poller, EPOLL_CTL_MOD, fd, &e);
     }
     return result(r, saved);
@@ -48,12 +48,17 @@ static int add(int poller, int fd, uint32_t events, uint64_t tag)
 
 int poll_add(int poller, int fd, uint64_t tag)
 {
-    return add(poller, fd, EVENTS, tag);
+    return add(poller, fd, EVENTS, tag, true);
+}
+
+int poll_add_new(int poller, int fd, uint64_t tag)
+{
+    return add(poller, fd, EVENTS, tag, false);
 }
 
 int poll_add_level(int poller, int fd, uint64_t tag)
 {
-    return add(poller, fd, EPOLLIN, tag);
+    return add(poller, fd, EPOLLIN, tag, true);
 }
 
 /* It may be gone already. */

@@ -49,6 +49,7 @@ ssize_t sys_writev_nowait(int fd, const struct iovec *iov, int n, bool sigpipe);
 /* These may, if the descriptor is a blocking one. */
 ssize_t sys_readv(int fd, const struct iovec *iov, int n);
 ssize_t sys_writev(int fd, const struct iovec *iov, int n, bool sigpipe);
+size_t sys_writes_at_once(int fd); /* bytes that don't wait if it is ready; SIZE_MAX: not known */
 int sys_accept(int fd, struct sockaddr *addr, socklen_t *len);
 int sys_connect(int fd, const struct sockaddr *addr, socklen_t len);
 
@@ -63,8 +64,10 @@ int sys_sockopt(int fd, int level, int option); /* an int: its value */
 int sys_set_sockopt(int fd, int level, int option, int value);
 bool sys_has_ulp(int fd); /* a TCP socket that hands out records, such as those of TLS */
 int sys_shutdown(int fd, int how);
-int sys_peername(int fd);    /* 0 if it is connected */
-bool sys_met_itself(int fd); /* it is connected to its own address */
+int sys_peername(int fd);                  /* 0 if it is connected */
+bool sys_met_itself(int fd);               /* it is connected to its own address */
+bool sys_is_file(int fd);                  /* it is always ready: a directory and a disk, too */
+bool sys_is_socket_file(const char *path); /* not one that a link leads to */
 int sys_unlink(const char *path);
 int sys_flags(int fd); /* O_NONBLOCK and so on */
 int sys_poll(int fd, short events,

@@ -12,15 +12,18 @@
 #include "sched/sched.h"
 
 #define RETRY_AFTER ((int64_t)100 * 1000 * 1000)
+#define SPARES_AT_ONCE (PIRN_SMALL ? 8u : 64u)
+#define TURNS 6 /* that one who was preempted has, before it is taken for one that never ends */
 
 static struct {
     pthread_t thread;
     at_u32 word; /* ++ for each request; futex */
     at_u32 stop;
-    at_u32 procs;     /* wanted number of Ps, or 0 */
-    at_u32 io;        /* threads of io/ are wanted */
-    at_u32 said;      /* that threads can't be made */
-    int64_t spare_at; /* when the last was asked for; under sched.lock */
+    at_u32 procs; /* wanted number of Ps, or 0 */
+    at_u32 io;    /* threads of io/ are wanted */
+    at_u32 said;  /* that threads can't be made */
+    /* What had happened when last a thread was asked for, or seen to have come free; under sched.lock. */
+    uint64_t seen_switches, seen_preempted;
 } factory;
 
 static void kick(void)
@@ -63,22 +66,48 @@ struct p *factory_take_back_locked(void)
     return pp;
 }
 
+/* True: all that are stopped have had their turns since the last look, and no thread has gone to another
+ * goroutine. */
+static bool none_comes_free_locked(void)
+{
+    uint64_t switches = 0, preempted = 0;
+    for (uint32_t i = 0; i < at_load(&sched.nallp, RELAXED); i++) {
+        struct p *pp = at_load(&sched.allp[i], RELAXED);
+        switches += at_load(&pp->counts.switches, RELAXED);
+        preempted += at_load(&pp->counts.preempted, RELAXED);
+    }
+    if (switches != factory.seen_switches) {
+        factory.seen_switches = switches;
+        factory.seen_preempted = preempted;
+        return false;
+    }
+    return preempted - factory.seen_preempted >= (uint64_t)TURNS * sched.globq.bound.n;
+}
+
 /*
- * One more thread, to run the others while one is preempted. Up to max(64, 4 * procs) at once; from
- * there to a quarter of the limit one in a second: many that compute for a while end sooner than that,
- * and those that never end must not keep the rest from running.
+ * More threads, to run the others while some are preempted. (Those that block are not counted: they are no
+ * reason to let one compute for ever.) For up to max(64, 4 * procs) one whenever there is none. From there to a
+ * quarter of the limit only if none comes free, and then an eighth more: many that compute for a while end,
+ * and their threads do for the rest; those that never end must not keep the rest from running, however many
+ * they are. A quarter of the limit is left for those that block.
  */
 void factory_want_spare_locked(void)
 {
-    uint64_t quick = max_u64(64, 4 * at_load(&sched.nprocs, RELAXED));
+    uint64_t stopped = sched.globq.bound.n;
+    uint64_t quick = max_u64(SPARES_AT_ONCE, 4 * at_load(&sched.nprocs, RELAXED));
     uint64_t most = (uint64_t)sched.config.max_threads / 4;
-    int64_t now = now_ns();
-    if (sched.want_spare || sched.nm >= most || now < sched.no_threads_until
-        || (sched.nm >= quick && now < factory.spare_at + PIRN_SEC)) {
+    if (sched.want_spare || stopped >= most || sched.nm >= 3 * most
+        || now_ns() < sched.no_threads_until) {
         return;
     }
-    factory.spare_at = now;
-    sched.want_spare = 1;
+    if (stopped < quick) {
+        sched.want_spare = 1;
+    } else if (none_comes_free_locked()) {
+        factory.seen_switches = 0; /* from now */
+        sched.want_spare = (uint32_t)min_u64(stopped / 8, most - stopped);
+    } else {
+        return;
+    }
     kick();
 }
 
@@ -116,6 +145,8 @@ static void give_up(int err)
     lock(&sched.lock);
     sched.nborn--;
     sched.no_threads_until = now_ns() + RETRY_AFTER;
+    sched
+        .ntaken++; /* for sysmon, whose last wake this may have been: it was not lost, and it is to try again */
     struct g *gp = sched.want_m ? sched.want_m->handoff_g : NULL;
     bool spinning = sched.want_m && sched.want_m->handoff_spinning;
     struct p *pp = sched.want_m ? take_locked() : NULL;
@@ -141,25 +172,26 @@ static void give_up(int err)
     sysmon_kick(); /* to ask again, in a while */
 }
 
-static void make_spare(void)
+static bool make_spare(void)
 {
     lock(&sched.lock);
     bool wanted = sched.want_spare;
     unlock(&sched.lock);
     if (!wanted) {
-        return;
+        return false;
     }
     int err = m_start(NULL, false);
     if (err) {
         say_no_threads(err);
     }
     lock(&sched.lock);
-    sched.want_spare = 0;
+    sched.want_spare = err ? 0 : sched.want_spare - 1;
     sched.no_threads_until = err ? now_ns() + RETRY_AFTER : 0;
     if (err) {
         deadlock_check_locked(0); /* it was counted for a moment */
     }
     unlock(&sched.lock);
+    return !err;
 }
 
 static void join_dead(void)
@@ -170,9 +202,14 @@ static void join_dead(void)
     unlock(&sched.lock);
     for (struct m *next; mp; mp = next) {
         next = mp->idle_next;
-        pthread_join(mp->thread, NULL);
+        /* Destructors of the program's may still run there, for however long: at a later turn. */
+        bool over = pthread_tryjoin_np(mp->thread, NULL) == 0;
         lock(&sched.lock);
-        mp->joined = true;
+        mp->joined = over;
+        if (!over) {
+            mp->idle_next = sched.mdead;
+            sched.mdead = mp;
+        }
         unlock(&sched.lock);
     }
 }
@@ -220,9 +257,9 @@ static void *factory_main(void *arg)
         if (at_xchg(&factory.io, 0, RELAXED)) {
             io_make_threads();
         }
-        make_spare();
+        bool made = make_spare();
         join_dead();
-        if (!serve_one()) {
+        if (!serve_one() && !made) {
             futex_wait(&factory.word, seen, INT64_MAX);
         }
     }

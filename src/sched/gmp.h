@@ -229,6 +229,8 @@ struct stack_cache { /* owner only */
 
 /* p.retire, bits: why a P is to be given up at the next chance. */
 enum p_retire { P_RETIRE_PROCS = 1, P_RETIRE_WORLD = 2 };
+/* p.slice_over, by sysmon: this slice has lasted too long; or, through however many, the ring's turn has not come. */
+enum slice_over { SLICE_GOES_ON, SLICE_OVER, SLICE_RING_STARVES };
 enum p_status { P_IDLE, P_RUNNING, P_RETIRED, P_STOPPED };
 
 struct p_counts { /* written by the owner, read by anybody */
@@ -250,20 +252,24 @@ struct p {
     /* atomic */
     at_u32 status;
     at_u32 tick;       /* ++ at every switch that starts a slice */
-    at_u32 slice_over; /* sysmon: this slice has lasted too long */
+    at_u32 slice_over; /* enum slice_over */
     at_u32 retire;     /* enum p_retire */
     AT(struct m *) m;  /* who has it; changed with the M's p */
     at_u32 timers_due; /* sysmon: look at the timers of all Ps at the next chance */
     struct p_counts counts;
     /* sysmon only */
-    uint32_t seen_tick;
+    uint32_t seen_tick, seen_head;
     uint64_t seen_switches;
-    int64_t seen_since;
+    int64_t seen_since, seen_head_since;
     struct blocked_look { /* retake.c: its thread was seen to block */
         struct m *m;
         uint32_t tick, nblocking;
         int64_t since;
     } seen_blocked;
+    struct cpu_look { /* retake.c: how long its thread had run */
+        struct m *m;
+        int64_t at, used;
+    } seen_cpu;
     struct starved_look { /* sysmon.c: work waited here */
         uint64_t first;
         int64_t since;

@@ -60,14 +60,17 @@ struct p *pidle_get_locked(void)
     return pp;
 }
 
-/* mp has pp now: a new slice. */
+/* mp has pp now: a new slice. But those who give it to each other's threads again and again are not to keep the
+ * ring waiting. */
 void p_bind(struct m *mp, struct p *pp)
 {
     mp->p = pp;
     at_store(&pp->m, mp, RELEASE); /* [E3] */
     at_count(&pp->tick, 1);
-    at_store(&pp->slice_over, 0,
-             RELAXED); /* else the ring's turn would never come after a preemption */
+    if (at_load(&pp->slice_over, RELAXED) != SLICE_RING_STARVES) {
+        at_store(&pp->slice_over, SLICE_GOES_ON,
+                 RELAXED); /* else the ring's turn would never come after a preemption */
+    }
 }
 
 /* Before another has it: retake.c would take it from the wrong one. */

@@ -284,7 +284,7 @@ EXPORT int pirn_start_n(const pirn_config *config, size_t size)
     pirn_config known = {0};
     bool first;
     int err = config ? versioned_copy(&known, sizeof known, config, size) : 0;
-    if (getm()) {
+    if (getm() && at_load(&sched.life, RELAXED) != LIFE_FORKED) {
         return -EBUSY;
     }
     return err ? err : take_start(&known, &first);
@@ -292,6 +292,9 @@ EXPORT int pirn_start_n(const pirn_config *config, size_t size)
 
 EXPORT int pirn_stop(void)
 {
+    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
+        forked_call();
+    }
     if (getm()) {
         return -EDEADLK;
     }

@@ -47,6 +47,18 @@ void visits_bounds(void **lo, size_t *size)
     *size = host.size;
 }
 
+/* The M of the thread of pirn_run comes and goes, and is not in the list. */
+struct m *m_first(void)
+{
+    return &host.m;
+}
+
+/* Reports look without the lock: backtrace.c. */
+__attribute__((no_sanitize("thread"))) struct m *m_after(const struct m *mp)
+{
+    return mp == &host.m ? sched.allm : mp->all;
+}
+
 void visits_end(void)
 {
     is_host = false;
@@ -93,6 +105,7 @@ void visit_wait(struct note *n)
             be_visited();
             lock(&sched.lock);
             sched.nm--;
+            host.m.thread_pointer = NULL; /* nobody is there: debug/leakmem.c */
             at_add(&sched.nforeign_parked, 1, RELAXED);
             deadlock_check_locked(0);
             unlock(&sched.lock);

@@ -4,9 +4,13 @@
  * with the runtime.
  */
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sched/switch.h"
+
+#define JOIN_LEAST PIRN_SEC /* to end takes a moment, when the machine is busy a long one */
+#define JOIN_MOST (365 * 24 * 3600 * PIRN_SEC)
 
 static __thread struct m *tls_m __attribute__((tls_model("initial-exec")));
 ptrdiff_t m_tls_offset;
@@ -216,9 +220,8 @@ __attribute__((no_sanitize("thread"))) static NOINLINE bool some_on_g0(void)
     return false;
 }
 
-static void wait_for_end(int64_t grace)
+static void wait_for_end(int64_t deadline)
 {
-    int64_t now = now_ns(), deadline = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     for (;;) {
         uint32_t gone = at_load(&sched.nm_gone, RELAXED); /* the join orders */
         if (gone == sched.nm) {
@@ -248,13 +251,30 @@ __attribute__((no_sanitize("thread"))) static NOINLINE void report_left_behind(s
     }
 }
 
+/* It has left pirn, but destructors of the program's may still run there. False: for too long. */
+static bool join_until(pthread_t thread, int64_t until)
+{
+    struct timespec t;
+    int64_t left = until - now_ns();
+    if (pthread_tryjoin_np(thread, NULL) == 0) {
+        return true;
+    }
+    clock_gettime(CLOCK_REALTIME, &t);
+    left = left < JOIN_LEAST ? JOIN_LEAST : left > JOIN_MOST ? JOIN_MOST : left;
+    left += t.tv_nsec;
+    t.tv_sec += left / PIRN_SEC;
+    t.tv_nsec = left % PIRN_SEC;
+    return pthread_timedjoin_np(thread, NULL, &t) == 0;
+}
+
 /* Ends all Ms. The factory has ended before. A thread that does not come in time is left alone,
  * with its M and everything that it may still touch. */
 void m_fini(int64_t grace, bool *left_behind)
 {
+    int64_t now = now_ns(), until = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     *left_behind = false;
     m_tell_all_to_stop();
-    wait_for_end(grace);
+    wait_for_end(until);
     for (struct m *mp = sched.allm, *next; mp; mp = next) {
         next = mp->all;
         lock(&sched.lock); /* so also after who woke it for the last time: say_ended */
@@ -273,13 +293,16 @@ void m_fini(int64_t grace, bool *left_behind)
             *left_behind = true;
             report_left_behind(mp);
             pthread_detach(mp->thread);
-        } else {
-            pthread_join(mp->thread, NULL);
-            if (mp->left) {
-                mp->left->flags |= G_DROPPED;
-            }
-            free(mp);
+            continue;
         }
+        if (!join_until(mp->thread, until)) {
+            report_left_behind(mp);
+            pthread_detach(mp->thread);
+        }
+        if (mp->left) {
+            mp->left->flags |= G_DROPPED;
+        }
+        free(mp); /* also with destructors under way: their thread has no M any more */
     }
     sched.allm = NULL;
 }

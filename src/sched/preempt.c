@@ -69,7 +69,7 @@ static bool look(struct m *mp)
         uint32_t tick = at_load(&pp->tick, RELAXED);
         if (mp->seen.p == pp && mp->seen.tick == tick
             && mp->seen.switches != at_load(&pp->counts.switches, RELAXED)) {
-            at_store(&pp->slice_over, 1,
+            at_store(&pp->slice_over, SLICE_OVER,
                      RELAXED); /* some that ready each other: choose() sees to it */
         }
         mp->seen.p = pp;
@@ -141,22 +141,24 @@ static bool is_ours(const siginfo_t *info, struct m *mp)
     return info->si_code == SI_USER && info->si_pid == 0 && at_xchg(&mp->signalled, 0, RELAXED);
 }
 
-/* A handler that was installed after ours may call ours in turn: once is enough. */
-static __thread bool chaining __attribute__((tls_model("initial-exec")));
+/* The frame from which another handler is called. One that was installed after ours may call ours in turn, from
+ * further down: once is enough. What one leaves here that jumps out is not below the next signal's. */
+static __thread uintptr_t chaining __attribute__((tls_model("initial-exec")));
 
 static void call_handler_before(int sig, siginfo_t *info, void *context)
 {
     struct sigaction sa = preempt.before;
-    if (chaining || sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) {
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+    if (here < chaining || sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) {
         return;
     }
-    chaining = true;
+    chaining = here;
     if (sa.sa_flags & SA_SIGINFO) {
         sa.sa_sigaction(sig, info, context);
     } else {
         sa.sa_handler(sig);
     }
-    chaining = false;
+    chaining = 0;
 }
 
 /* For who looks for addresses in all memory. */

@@ -4,9 +4,10 @@
  *
  * A thread loses its P when it is seen in the same call twice, a quarter of a millisecond apart, while
  * others have work for the P. Whether it is in one it has announced (syscall.c), or is asked about in
- * /proc/self/task/TID/syscall, which says "running" or where it waits. It is never signalled: the call
- * that it is in would end with EINTR. It comes back without a P, runs on to its next entry into pirn or
- * tick of its CPU clock, and queues there.
+ * /proc/self/task/TID/syscall, which says "running" or where it waits. That costs 5 to 10 us; so one whose
+ * CPU clock has kept up with the time since the last look is taken to run, for a tenth of that. It is never
+ * signalled: the call that it is in would end with EINTR. It comes back without a P, runs on to its next
+ * entry into pirn or tick of its CPU clock, and queues there.
  *
  * Where /proc or membarrier is denied (seccomp, a process that may not be dumped) the thread is
  * signalled when its slice is over; that is said once.
@@ -18,6 +19,7 @@
 #include "sched/sched.h"
 
 #define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
+#define MOST_IDLE 16                      /* a part of the time between two looks */
 
 static struct {
     struct lock lock; /* sysmon asks, and who stops the world */
@@ -57,6 +59,16 @@ static bool is_denied(void)
     return at_load(&retake.denied, RELAXED);
 }
 
+/* The asker has such a file, if anybody has: else it is not a thread that has gone, but /proc. */
+static bool have_proc(void)
+{
+    int fd = open_proc(gettid());
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0 || errno == EMFILE || errno == ENFILE;
+}
+
 /* Is the thread asleep in the kernel? */
 static bool is_blocked(int tid)
 {
@@ -77,7 +89,7 @@ static bool is_blocked(int tid)
     unlock(&retake.lock);
     bool blind = n < 0 && (err == EMFILE || err == ENFILE);
     at_store(&retake.blind, blind, RELAXED);
-    if (n < 0 && err != ENOENT && err != ESRCH) {
+    if (n < 0 && ((err != ENOENT && err != ESRCH) || !have_proc())) {
         say_denied("cannot read /proc/self/task/.../syscall", err);
         at_store(&retake.denied, !blind, RELAXED);
     }
@@ -164,6 +176,16 @@ static bool seen_before(struct p *pp, struct m *mp, int64_t now)
     return false;
 }
 
+/* It has run all the time since the last look, so it does not block; or if it does, then for a moment only. */
+static bool keeps_running(struct p *pp, struct m *mp, int64_t now)
+{
+    struct cpu_look was = pp->seen_cpu;
+    pp->seen_cpu =
+        (struct cpu_look){.m = mp, .at = now, .used = thread_cpu_ns(at_load(&mp->tid, RELAXED))};
+    int64_t passed = now - was.at;
+    return was.m == mp && pp->seen_cpu.used - was.used > passed - passed / MOST_IDLE;
+}
+
 /* The slice is over, and neither a timer nor /proc helps. */
 static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
 {
@@ -183,7 +205,8 @@ bool retake_look(struct p *pp, int64_t now)
         return false;
     }
     bool announced = where == M_ANNOUNCED;
-    if (!announced && (is_denied() || !is_blocked(at_load(&mp->tid, RELAXED)))) {
+    if (!announced
+        && (is_denied() || keeps_running(pp, mp, now) || !is_blocked(at_load(&mp->tid, RELAXED)))) {
         pp->seen_blocked.m = NULL;
         signal_if_over(pp, mp, now);
         return false;

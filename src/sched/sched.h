@@ -34,7 +34,8 @@ void preempt_check_handler(void);
 /* retake.c: on behalf of sysmon */
 void retake_start(void);
 void retake_stop(void);
-bool retake_look(struct p *pp, int64_t now); /* true: it is worth to look again soon */
+/* True: it is worth to look again soon. */
+bool retake_look(struct p *pp, int64_t now);
 bool retake_for_world(struct p *pp);
 
 /* world.c */
@@ -47,6 +48,8 @@ void p_stopped_locked(struct p *pp);
 void visits_allow(void);
 void visits_bounds(void **lo, size_t *size);
 void visits_end(void);
+struct m *m_first(void); /* of all: for reports */
+struct m *m_after(const struct m *mp);
 void visit_wait(struct note *n);
 void bound_leaves(struct m *mp, struct g *gp);
 
@@ -224,6 +227,7 @@ int sysmon_start(void);
 void sysmon_stop(void);
 void sysmon_kick(void);
 void sysmon_look_now(void);
+void sysmon_let_in(uint64_t signals);
 int64_t coarse_now(void);
 
 /* p.c */

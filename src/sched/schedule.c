@@ -44,7 +44,7 @@ static NOINLINE void overflow_and_wake(struct p *pp, struct g *gp)
 /* The slice is over: runnext, which inherits it, must queue like the others. */
 static NOINLINE void end_slice(struct p *pp)
 {
-    at_store(&pp->slice_over, 0, RELAXED);
+    at_store(&pp->slice_over, SLICE_GOES_ON, RELAXED);
     struct g *next = runq_take_next_owner(&pp->runq);
     if (next) {
         ring_put(pp, next);
@@ -73,16 +73,18 @@ static bool timer_is_due(struct p *pp)
     return next != PIRN_NEVER && next <= now_ns();
 }
 
-/* The global queue's turn has come, now and then. */
+/* The global queue's turn has come, now and then; unless it is the ring that waits. */
 NOINLINE struct g *global_turn(struct p *pp)
 {
-    if (at_load(&pp->slice_over, RELAXED)) {
+    uint32_t over = at_load(&pp->slice_over, RELAXED);
+    if (over) {
         end_slice(pp);
     }
     if (timer_is_due(pp)) {
         at_store(&pp->timers_due, 1, RELAXED); /* at the next switch, on g0 */
     }
-    return at_load(&sched.globq.size, RELAXED) ? next_global(pp, 1) : NULL;
+    bool others = over != SLICE_RING_STARVES && at_load(&sched.globq.size, RELAXED);
+    return others ? next_global(pp, 1) : NULL;
 }
 
 /* From the queues of the P, and its share of the global one. Owner only; NULL if there is none. */

@@ -2,7 +2,8 @@
 /*
  * Sysmon: a thread without a P that looks at the others now and then.
  *
- * - A P that has not started a new slice for a whole slice: its runnext loses its privilege.
+ * - A P that has not started a new slice for a whole slice, or has taken nothing from its ring meanwhile: its
+ *   runnext loses its privilege.
  * - A P that has work queued while another P is idle: wake somebody to steal it; its runnext only
  *   if its goroutine computes. This bounds the delay of the wakes that idle.c leaves out.
  * - A thread that blocks while others have work for its P loses it (retake.c).
@@ -16,15 +17,20 @@
  * - Goroutines that wait for each other's mutexes, if PIRN_DEBUG asks for that (debug/cycles.c).
  * - A deadlock that could not be told from threads about to end is looked at again.
  * - Work, timers and descriptors for which no thread could be made: one is asked for again.
+ * - Signals that all Ms block, since the program did when it started the runtime, but somebody watches, come to
+ *   this thread.
  *
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
- * while one has work that waits, and again at once when a thread seems to block, or has said that it
- * may while others wait for its P [S4]. (A look costs some 25 us: 0.25 to 0.5 % of a CPU.) When all are
+ * while one has work that waits, when a timer is due, and again at once when a thread seems to block, or has
+ * said that it may while others wait for its P [S4]. A look costs some 15 us, nearly all for the sleep before
+ * it, and some 8 more for each thread of which it must ask the kernel what it does (retake.c). When all are
  * idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
  * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
  * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
  * a kick sees what was done before it, such as a P that runs.
  */
+#include <signal.h>
+
 #include "sched/sched.h"
 
 #include "os/cpu.h"
@@ -43,11 +49,13 @@ static struct {
     at_u32 asleep; /* deep: needs a kick; futex */
     at_u32 kicked; /* since the last look began */
     at_u32 stop;
-    at_u32 nap;      /* futex of the short sleep: 1 while it sleeps, and may be woken */
-    bool soon;       /* look again soon */
-    uint32_t ntaken; /* sched.ntaken after the last look */
-    bool busy;       /* some work waits */
-    bool lacks;      /* threads can't be made */
+    at_u32 runs;
+    at_u64 let_in, lets_in; /* signals: that are asked for, that it has in */
+    at_u32 nap;             /* futex of the short sleep: 1 while it sleeps, and may be woken */
+    bool soon;              /* look again soon */
+    uint32_t ntaken;        /* sched.ntaken after the last look */
+    bool busy;              /* some work waits */
+    bool lacks;             /* threads can't be made */
     struct starved_look seen_starved;
     struct cpu_limit cpus;
     int64_t cpus_at, handlers_at, trim_at, deadlock_at, deadlock_wait;
@@ -75,6 +83,33 @@ void sysmon_kick(void)
         tell_time(); /* it stood still meanwhile */
         futex_wake(&sysmon.asleep, 1);
     }
+}
+
+/* Returns when it is so. A bit for each signal; all others it blocks. */
+void sysmon_let_in(uint64_t signals)
+{
+    at_store(&sysmon.let_in, signals, RELAXED);
+    while (at_load(&sysmon.runs, RELAXED)
+           && at_load(&sysmon.lets_in, ACQUIRE) != signals) { /* [S5] */
+        sysmon_kick();
+        sysmon_look_now();
+        thread_yield();
+    }
+}
+
+static void let_signals_in(void)
+{
+    uint64_t in = at_load(&sysmon.let_in, RELAXED);
+    sigset_t blocked;
+    if (likely(in == at_load(&sysmon.lets_in, RELAXED))) {
+        return;
+    }
+    sigfillset(&blocked);
+    for (uint64_t rest = in; rest; rest &= rest - 1) {
+        sigdelset(&blocked, __builtin_ctzll(rest) + 1);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+    at_store(&sysmon.lets_in, in, RELEASE); /* [S5] */
 }
 
 /* By one that is about to block, with work in its queue. [S4] Not exact: else the next look is 10 ms away. */
@@ -191,7 +226,15 @@ static bool look_at(struct p *pp, int64_t now)
         pp->seen_since = now;
     } else if (now - pp->seen_since >= sched.config.time_slice) {
         pp->seen_since = now;
-        at_store(&pp->slice_over, 1, RELAXED);
+        at_store(&pp->slice_over, SLICE_OVER, RELAXED);
+    }
+    uint32_t head = at_load(&pp->runq.head, RELAXED);
+    if (pp->seen_head != head || runq_len(&pp->runq) == 0) {
+        pp->seen_head = head;
+        pp->seen_head_since = now;
+    } else if (now - pp->seen_head_since >= sched.config.time_slice) {
+        pp->seen_head_since = now;
+        at_store(&pp->slice_over, SLICE_RING_STARVES, RELAXED);
     }
     pp->seen_switches = switches;
     return stuck;
@@ -306,6 +349,7 @@ static void *sysmon_main(void *arg)
     while (!at_load(&sysmon.stop, RELAXED)) {
         at_xchg(&sysmon.kicked, 0, ACQUIRE); /* [S3] */
         int64_t now = tell_time();
+        let_signals_in();
         look_at_all(now);
         look_at_cpus(now);
         look_at_deadlock(now);
@@ -345,6 +389,8 @@ int sysmon_start(void)
     sysmon.cpus_at = sysmon.handlers_at = now + CPUS_EVERY;
     sysmon.trim_at = 0;
     sysmon.seen_starved = (struct starved_look){0};
+    at_store(&sysmon.lets_in, 0, RELAXED);
+    at_store(&sysmon.runs, 1, RELAXED);
     retake_start();
     sysmon.deadlock_at = INT64_MAX;
     sysmon.deadlock_wait = DEADLOCK_FIRST;
@@ -357,5 +403,6 @@ void sysmon_stop(void)
     sysmon_look_now(); /* without it (a mutant that survives) 10 ms later */
     sysmon_kick();
     pthread_join(sysmon.thread, NULL);
+    at_store(&sysmon.runs, 0, RELAXED);
     retake_stop();
 }

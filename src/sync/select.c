@@ -376,14 +376,14 @@ void *select_wait(struct visit v, struct select *s, enum wait_reason reason)
     }
     void *winner = at_load(&s->winner, RELAXED);
     leave_all(s, winner);
-    if (unlikely(s->fds) && !v.mp) {
-        netpoll_foreign(-1);
-    }
     if (v.mp && s->deadline != PIRN_NEVER && winner != &s->timer) {
         timer_stop(&s->timer);
     }
     if (unlikely(s->fds)) {
         settle_fds(v, s);
+    }
+    if (unlikely(s->fds) && !v.mp) {
+        netpoll_foreign(-1); /* from now on it touches no poll descriptor */
     }
     return winner;
 }
@@ -484,7 +484,7 @@ EXPORT int pirn_selectv(pirn_case *cases, int n)
     struct chan_op few[SELECT_FEW];
     struct select s = SELECT_INIT(cases, few, n, deadline);
     s.fds = look_at_fds(cases, n);
-    int err = s.fds && deadline > now_ns() ? netpoll_open_visiting() : 0;
+    int err = s.fds && deadline > now_ns() ? netpoll_open_visiting() : 0; /* or it will find out */
     if (unlikely(n > SELECT_FEW)) {
         return select_many(&s, other, err);
     }

@@ -3,14 +3,15 @@
  * Each system call of the I/O layer fails, at its N-th call: a client and a server that talk go on, or are
  * told; nothing hangs, and no descriptor is left behind.
  */
+#include <pthread.h>
 #include <stdatomic.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "../go/files.h"
 #include "../go/net.h"
 #include "os/sysio.h"
-
-#define PROCS .procs = "1,2,4,16"
 
 static void fail(unsigned calls, uint32_t after, int error, uint32_t times)
 {
@@ -68,9 +69,10 @@ static int talk(unsigned calls, uint32_t after, int error)
     char addr[64];
     atomic_bool over = false;
     pirn_wg wg = {0};
-    int good = 0, before = count_sockets();
+    int good = 0;
     int listener = pirn_listen("tcp", "127.0.0.1:0");
     CHECK_GE(listener, 0);
+    int before = count_fds() - 1; /* now that there are pollers */
     addr_of(listener, addr, sizeof addr);
     pirn_wg_go(&wg, serve, listener, &over);
     fail(calls, after, error, 1);
@@ -82,7 +84,7 @@ static int talk(unsigned calls, uint32_t after, int error)
     atomic_store(&over, true);
     CHECK_EQ(pirn_close(listener), 0);
     pirn_wg_wait(&wg);
-    CHECK_EQ(count_sockets(), before);
+    CHECK_EQ(count_fds(), before);
     return good;
 }
 
@@ -117,6 +119,19 @@ TEST_RUN_ATTR(writes, PROCS)
 TEST_RUN_ATTR(accepts, PROCS)
 {
     EACH(SYS_CALL_ACCEPT, 4, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO);
+}
+
+/* Errors of connections that don't end: it does not spin, and the deadline ends it. */
+TEST_RUN_ATTR(accepts_for_ever, PROCS)
+{
+    int listener = pirn_listen("tcp", "127.0.0.1:0");
+    CHECK_GE(listener, 0);
+    CHECK_EQ(pirn_fd_deadline(listener, pirn_now() + 10 * PIRN_MS, 0), 0);
+    fail(1u << SYS_CALL_ACCEPT, 0, EPERM, 1u << 30);
+    int fd = pirn_accept(listener, NULL, NULL);
+    fail_no_more();
+    CHECK_EQ(fd, -ETIMEDOUT);
+    CHECK_EQ(pirn_close(listener), 0);
 }
 
 TEST_RUN_ATTR(connects, PROCS)
@@ -182,15 +197,83 @@ TEST(making_pollers)
     CHECK_EQ(pirn_run(no_pollers, NULL), 0);
 }
 
-/* --- descriptors run out: hazard 46 ------------------------------------------------------------------------------ */
-
-static long cpu_us(void)
+/* A dial with several addresses needs one, and is told that there is none. */
+static int no_pollers_to_dial(void *arg)
 {
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec
-           + u.ru_stime.tv_usec;
+    const char *port = arg;
+    fail(1u << SYS_CALL_EPOLL, 0, EMFILE, 1u << 30);
+    int fd = pirn_dial_until("tcp", port, pirn_now() + 10 * PIRN_MS);
+    fail_no_more();
+    CHECK_EQ(fd, -EMFILE);
+    fd = pirn_dial_until("tcp", port, pirn_now() + 10 * PIRN_MS);
+    CHECK(fd == -ETIMEDOUT || fd == -ECONNREFUSED); /* the other address */
+    return 0;
 }
+
+TEST_ATTR(dialling_without_pollers, PROCS)
+{
+    struct full f;
+    full_begin(&f, INADDR_LOOPBACK);
+    CHECK_EQ(pirn_run(no_pollers_to_dial, strchr(f.addr, ':')), 0);
+    full_end(&f);
+}
+
+/* Its sockets can't be waited for: they look ready, and it must not spin. */
+TEST_RUN_ATTR(dialling_without_registering, PROCS)
+{
+    struct full f;
+    full_begin(&f, INADDR_LOOPBACK);
+    CHECK_EQ(pirn_close(pirn_listen("tcp", "127.0.0.1:0")), 0); /* a poller is there */
+    fail(1u << SYS_CALL_EPOLL, 0, ENOSPC, 1u << 30);
+    long before = test_cpu_us();
+    int fd = pirn_dial_until("tcp", strchr(f.addr, ':'), pirn_now() + 200 * PIRN_MS);
+    CHECK_LT(test_cpu_us() - before, 60000);
+    fail_no_more();
+    CHECK_EQ(fd, -ETIMEDOUT);
+    full_end(&f);
+}
+
+/* --- a write in two ways ---------------------------------------------------------------------------------------- */
+
+/* Once the writer has filled the pipe. */
+static void *read_late(void *arg)
+{
+    static char buf[1 << 16];
+    size_t *n = arg;
+    int fd = (int)*n, full = fcntl(fd, F_GETPIPE_SZ);
+    *n = 0;
+    for (int holds = 0; holds < full; usleep(100)) {
+        CHECK_EQ(ioctl(fd, FIONREAD, &holds), 0);
+    }
+    for (ssize_t r; (r = read(fd, buf, sizeof buf)) > 0;) {
+        *n += (size_t)r;
+    }
+    return NULL;
+}
+
+/* The first part without waiting; then it can't be waited for, and the rest is written by the call that
+ * blocks. Both count, or who goes on writes the rest twice. */
+TEST_RUN_ATTR(part_without_waiting, .procs = "1")
+{
+    enum { MUCH = 100000 }; /* more than a pipe holds */
+    static char much[MUCH];
+    int fd[2];
+    pthread_t reader;
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_fd_wait(fd[0], PIRN_IN, pirn_now() + PIRN_MS),
+             -ETIMEDOUT); /* a poller is there */
+    size_t got = (size_t)fd[0];
+    fail(1u << SYS_CALL_EPOLL, 0, EPERM, 1);
+    CHECK_EQ(pthread_create(&reader, NULL, read_late, &got), 0);
+    CHECK_EQ(pirn_write(fd[1], much, MUCH), MUCH);
+    fail_no_more();
+    CHECK_EQ(pirn_close(fd[1]), 0);
+    CHECK_EQ(pthread_join(reader, NULL), 0);
+    CHECK_EQ(got, MUCH);
+    CHECK_EQ(pirn_close(fd[0]), 0);
+}
+
+/* --- descriptors run out: hazard 46 ------------------------------------------------------------------------------ */
 
 static void serve_all(int listener)
 {
@@ -199,6 +282,45 @@ static void serve_all(int listener)
         pirn_go(answer, fd);
     }
     CHECK_EQ(fd, -EBADF);
+}
+
+static void accept_one(int listener, pirn_ctx *ctx, atomic_int *result)
+{
+    pirn_ctx_use(ctx);
+    atomic_store(result, pirn_accept(listener, NULL, NULL));
+}
+
+/* Who was woken for a connection has no descriptor for it, and is cancelled: another takes it. */
+TEST_RUN_ATTR(accept_is_given_up, PROCS)
+{
+    char addr[64];
+    pirn_wg wg = {0};
+    atomic_int first = -1, second = -1;
+    pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+    int listener = pirn_listen("tcp", "127.0.0.1:0");
+    addr_of(listener, addr, sizeof addr);
+    pirn_wg_go(&wg, accept_one, listener, ctx, &first);
+    let_wait(); /* else the other one may be woken: nothing is shown then, and nothing fails */
+    pirn_wg_go(&wg, accept_one, listener, pirn_ctx_background(), &second);
+    let_wait();
+    fail(1u << SYS_CALL_ACCEPT, 0, EMFILE, 1u << 30);
+    int client = pirn_dial("tcp", addr);
+    CHECK_GE(client, 0);
+    while (at_load(&sys_fault.times, RELAXED) == 1u << 30) { /* nobody has been refused yet */
+        pirn_yield();
+    }
+    pirn_ctx_cancel(ctx, 0);
+    while (atomic_load(&first) == -1) {
+        pirn_sleep(PIRN_MS);
+    }
+    fail_no_more();
+    pirn_wg_wait(&wg);
+    CHECK_EQ(first, -ECANCELED);
+    CHECK_GE(second, 0);
+    CHECK_EQ(pirn_close(second), 0);
+    CHECK_EQ(pirn_close(client), 0);
+    CHECK_EQ(pirn_close(listener), 0);
+    pirn_ctx_release(ctx);
 }
 
 TEST_RUN_ATTR(no_descriptors_for_accept, PROCS)
@@ -220,9 +342,9 @@ TEST_RUN_ATTR(no_descriptors_for_accept, PROCS)
             fail(1u << SYS_CALL_ACCEPT, 0, EMFILE, 1u << 30);
         }
     }
-    long before = cpu_us();
+    long before = test_cpu_us();
     pirn_sleep(100 * PIRN_MS);
-    CHECK_LT(cpu_us() - before, TEST_TSAN || TEST_ASAN ? 60000 : 20000);
+    CHECK_LT(test_cpu_us() - before, TEST_TSAN || TEST_ASAN ? 60000 : 20000);
     fail_no_more();
     for (int i = 0; i < CLIENTS; i++) { /* all are served in the end */
         CHECK_EQ(pirn_write_all(clients[i], hello, HELLO), HELLO);

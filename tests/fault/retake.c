@@ -113,6 +113,20 @@ static void without_proc(void)
     run_both();
 }
 
+/* As where it is not mounted, or is that of another namespace. */
+static void proc_is_elsewhere(void)
+{
+    deny_if_third(SYS_openat, O_RDONLY | O_CLOEXEC, ENOENT);
+    run_both();
+}
+
+TEST_ATTR(proc_not_mounted, PROCS, .timeout = 60)
+{
+    needs_preemption();
+    needs_filters();
+    CHECK_EQ(count_in_stderr(proc_is_elsewhere, NO_PROC), 1);
+}
+
 TEST_ATTR(no_proc, PROCS, .timeout = 60)
 {
     needs_preemption();

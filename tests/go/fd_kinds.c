@@ -104,6 +104,27 @@ TEST_RUN_ATTR(fifo, PROCS)
     CHECK_EQ(pirn_close(fd), 0);
 }
 
+/* Many parts are one write: one packet, where a FIFO has them. */
+TEST_RUN_ATTR(many_parts_at_once, PROCS)
+{
+    enum { N = 20 };
+    char path[TEMP_PATH], buf[100], c = 'x';
+    struct iovec parts[N];
+    CHECK_EQ(mkfifo(temp_name(path), 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
+    if (fcntl(fd, F_SETFL, O_DIRECT)) {
+        SKIP("no packets here");
+    }
+    for (int i = 0; i < N; i++) {
+        parts[i] = (struct iovec){&c, 1};
+    }
+    CHECK_EQ(pirn_writev(fd, parts, N), N);
+    CHECK_EQ(read(fd, buf, sizeof buf), N);
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
 TEST_RUN_ATTR(event_and_timer, PROCS)
 {
     uint64_t one = 1;
@@ -189,7 +210,7 @@ static void connect_to(int fd, struct sockaddr_in *to)
     CHECK_EQ(pirn_connect(fd, (struct sockaddr *)to, sizeof *to), 0);
 }
 
-TEST_RUN_ATTR(blocking_sockets, PROCS)
+static void use_blocking_sockets(bool adopted)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof at;
@@ -198,9 +219,15 @@ TEST_RUN_ATTR(blocking_sockets, PROCS)
     CHECK_EQ(bind(listener, (struct sockaddr *)&at, len), 0);
     CHECK_EQ(listen(listener, 10), 0);
     CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+    if (adopted) {
+        CHECK_EQ(pirn_fd_adopt(listener), 0);
+    }
     CHECK_EQ(pirn_fd_deadline(listener, pirn_now() + PIRN_MS, 0), 0);
     CHECK_EQ(pirn_accept(listener, NULL, NULL), -ETIMEDOUT);
     CHECK_EQ(pirn_fd_deadline(listener, 0, 0), 0);
+    if (adopted) {
+        CHECK_EQ(pirn_fd_adopt(fd), 0);
+    }
     pirn_wg wg = {0};
     pirn_wg_go(&wg, connect_to, fd, &at);
     int other = pirn_accept(listener, (struct sockaddr *)&at, &len);
@@ -214,6 +241,148 @@ TEST_RUN_ATTR(blocking_sockets, PROCS)
     CHECK_EQ(pirn_close(listener), 0);
     CHECK_EQ(pirn_close(other), 0);
     CHECK_EQ(pirn_close(fd), 0);
+}
+
+TEST_RUN_ATTR(blocking_sockets, PROCS)
+{
+    use_blocking_sockets(false);
+}
+
+TEST_RUN_ATTR(blocking_sockets_adopted, PROCS)
+{
+    use_blocking_sockets(true);
+}
+
+/* Several accept on a listener that blocks, and one client comes: the others can be ended. */
+static void accept_in(int fd, pirn_ctx *ctx, atomic_int *accepted, atomic_int *over)
+{
+    pirn_ctx_use(ctx);
+    int r = pirn_accept(fd, NULL, NULL);
+    CHECK(r >= 0 || r == -ECANCELED || r == -EBADF);
+    if (r >= 0) {
+        atomic_fetch_add(accepted, 1);
+        CHECK_EQ(pirn_close(r), 0);
+    }
+    atomic_fetch_add(over, 1);
+}
+
+TEST_RUN_ATTR(many_accept_where_it_blocks, PROCS)
+{
+    enum { N = 8, ROUNDS = 30 };
+    for (int k = 0; k < ROUNDS; k++) {
+        int i = k % 3;
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof at;
+        atomic_int accepted = 0, over = 0;
+        pirn_wg wg = {0};
+        pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+        int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        CHECK_EQ(bind(listener, (struct sockaddr *)&at, len), 0);
+        CHECK_EQ(listen(listener, 10), 0);
+        CHECK_EQ(getsockname(listener, (struct sockaddr *)&at, &len), 0);
+        if (i == 0) { /* it is there when they come */
+            CHECK_EQ(connect(fd, (struct sockaddr *)&at, len), 0);
+        }
+        for (int n = 0; n < N; n++) {
+            pirn_wg_go(&wg, accept_in, listener, i < 2 ? ctx : pirn_ctx_background(), &accepted,
+                       &over);
+        }
+        if (i) {
+            let_wait();
+            CHECK_EQ(connect(fd, (struct sockaddr *)&at, len), 0);
+        }
+        while (!atomic_load(&accepted)) {
+            let_wait();
+        }
+        let_wait();
+        if (i < 2) {
+            pirn_ctx_cancel(ctx, 0);
+            pirn_wg_wait(&wg);
+        }
+        CHECK_EQ(pirn_close(listener), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(accepted, 1);
+        CHECK_EQ(over, N);
+        CHECK_EQ(pirn_close(fd), 0);
+        pirn_ctx_release(ctx);
+    }
+}
+
+static void read_all_of(int fd, atomic_int *got)
+{
+    char buf[4];
+    ssize_t r;
+    while ((r = pirn_read(fd, buf, sizeof buf)) > 0) {
+        atomic_fetch_add(got, (int)r);
+    }
+    if (r) { /* 0: it began after the close, when sysmon had a file open under the number */
+        CHECK_EQ(r, -EBADF);
+    }
+}
+
+/* Several read what comes, in small parts, and wait again: no read blocks, so that close ends them. */
+TEST_RUN_ATTR(many_read_a_fifo, PROCS)
+{
+    enum { N = 4, ROUNDS = 100, BYTES = 64 };
+    char path[TEMP_PATH], bytes[BYTES] = {0};
+    CHECK_EQ(mkfifo(temp_name(path), 0600), 0);
+    int out = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_GE(out, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        atomic_int got = 0;
+        pirn_wg wg = {0};
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+        CHECK_GE(fd, 0);
+        for (int k = 0; k < N; k++) {
+            pirn_wg_go(&wg, read_all_of, fd, &got);
+        }
+        CHECK_EQ(pirn_write(out, bytes, BYTES), BYTES);
+        while (atomic_load(&got) < BYTES) {
+            pirn_yield();
+        }
+        CHECK_EQ(pirn_close(fd), 0);
+        pirn_wg_wait(&wg);
+    }
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(pirn_close(out), 0);
+}
+
+/* A write of more than fits is ended by its deadline, and counts what went. */
+static void write_too_much(int fd)
+{
+    enum { MUCH = 1 << 20 };
+    static char much[MUCH];
+    int flags = fcntl(fd, F_GETFL);
+    CHECK_EQ(pirn_fd_deadline(fd, 0, pirn_now() + 10 * PIRN_MS), 0);
+    ssize_t r = pirn_write(fd, much, MUCH);
+    CHECK_GT(r, 0);
+    CHECK_LT(r, MUCH);
+    CHECK_EQ(fcntl(fd, F_GETFL), flags);
+}
+
+TEST_RUN_ATTR(write_too_much_to_a_fifo, PROCS)
+{
+    char path[TEMP_PATH];
+    CHECK_EQ(mkfifo(temp_name(path), 0600), 0);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
+    write_too_much(fd);
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
+TEST_RUN_ATTR(write_too_much_to_a_terminal, PROCS)
+{
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (master < 0 || grantpt(master) || unlockpt(master)) {
+        SKIP("no terminals here");
+    }
+    int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    CHECK_GE(slave, 0);
+    write_too_much(slave);
+    CHECK_EQ(pirn_close(slave), 0);
+    CHECK_EQ(pirn_close(master), 0);
 }
 
 /* --- no descriptor ------------------------------------------------------------------------------------------ */
@@ -260,6 +429,34 @@ TEST_RUN_ATTR(dup2_between_calls, PROCS)
         CHECK_EQ(dup2(a[0], number), number);
     }
     close(number);
+    for (int i = 0; i < 2; i++) {
+        close(a[i]);
+        close(b[i]);
+    }
+}
+
+/* While one waits: who comes then waits for the new file, and both are told what it has. */
+TEST_RUN_ATTR(dup2_while_one_waits, PROCS)
+{
+    const char *debug = getenv("PIRN_DEBUG");
+    if (debug && strstr(debug, "io=uring")) {
+        SKIP("io_uring holds the file that it was asked for");
+    }
+    int a[2], b[2];
+    char c[2];
+    atomic_long r[2] = {999, 999};
+    pirn_wg wg = {0};
+    CHECK_EQ(pipe2(a, O_CLOEXEC), 0);
+    CHECK_EQ(pipe2(b, O_CLOEXEC), 0);
+    pirn_wg_go(&wg, read_n, a[0], (void *)&c[0], 1L, &r[0]);
+    let_wait();
+    CHECK_EQ(dup2(b[0], a[0]), a[0]);
+    pirn_wg_go(&wg, read_n, a[0], (void *)&c[1], 1L, &r[1]);
+    let_wait();
+    CHECK_EQ(write(b[1], "xy", 2), 2);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(r[0], 1);
+    CHECK_EQ(r[1], 1);
     for (int i = 0; i < 2; i++) {
         close(a[i]);
         close(b[i]);

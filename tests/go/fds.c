@@ -426,6 +426,33 @@ static void fill(int fd)
     }
 }
 
+static void waits_in_vain(int fd)
+{
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, pirn_now() + 20 * PIRN_MS), -ETIMEDOUT);
+}
+
+static void selects_in_vain(int fd)
+{
+    CHECK_EQ(pirn_select(PIRN_READABLE(fd), PIRN_UNTIL(pirn_now() + 20 * PIRN_MS)), 1);
+}
+
+/* That one who waited has given up, or failed, makes nothing ready for those who watch. */
+TEST_RUN_ATTR(others_end, PROCS)
+{
+    char c;
+    int fd[2];
+    pirn_wg wg = {0};
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    pirn_wg_go(&wg, waits_in_vain, fd[0]);
+    pirn_wg_go(&wg, selects_in_vain, fd[0]);
+    pirn_sleep(2 * PIRN_MS);
+    CHECK_EQ(pirn_fd_wait(fd[0], PIRN_IN, pirn_now() + PIRN_MS), -ETIMEDOUT);
+    CHECK_EQ(pirn_pread(fd[0], &c, 1, 0), -ESPIPE);
+    pirn_wg_wait(&wg);
+    close(fd[0]);
+    close(fd[1]);
+}
+
 /* More waits than descriptors: poll() would refuse so many. Then fewer may be open than are. */
 TEST_ATTR(more_waits_than_descriptors, PROCS)
 {

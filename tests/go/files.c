@@ -111,6 +111,30 @@ FILE_TEST(nonblocking_files_are_read_whole)
     close(fd);
 }
 
+/* What is never tried with success without waiting: each call must still come to its end. */
+FILE_TEST(around_the_page_cache)
+{
+    enum { N = 4 * 4096 };
+    char path[TEMP_PATH];
+    temp_path(path);
+    int fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+    CHECK_EQ(unlink(path), 0);
+    if (fd < 0)
+        SKIP("no O_DIRECT here");
+    unsigned char *buf = aligned_alloc(4096, N);
+    CHECK(buf != NULL);
+    fill(buf, N, 0);
+    CHECK_EQ(pirn_write(fd, buf, N), N);
+    memset(buf, 0, N);
+    CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+    CHECK_EQ(pirn_read(fd, buf, N), N);
+    check_bytes(buf, N, 0);
+    CHECK_EQ(pirn_read(fd, buf, N), 0);
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN | PIRN_OUT, PIRN_NEVER), PIRN_IN | PIRN_OUT);
+    free(buf);
+    CHECK_EQ(pirn_close(fd), 0);
+}
+
 FILE_TEST(errors)
 {
     unsigned char buf[100] = {0};

@@ -232,6 +232,23 @@ TEST_RUN_ATTR(a_context_ends_the_wait, PROCS)
     close(fd);
 }
 
+/* As a write: one that begins too late does not begin. */
+TEST_RUN_ATTR(a_deadline_that_is_over, PROCS)
+{
+    int fds[2], fd = temp_file(0);
+    off_t at = 0;
+    pair(fds, SOCK_NONBLOCK);
+    write_file(fd, 100);
+    CHECK_EQ(pirn_fd_deadline(fds[0], 0, 1), 0);
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 100), -ETIMEDOUT);
+    CHECK_EQ(at, 0);
+    CHECK_EQ(pirn_fd_deadline(fds[0], 1, 0), 0); /* of reads */
+    CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 100), 100);
+    close(fds[0]);
+    close(fds[1]);
+    close(fd);
+}
+
 TEST(without_a_runtime)
 {
     off_t at = 0;

@@ -246,3 +246,52 @@ TEST_RUN_ATTR(threads_come_and_go, PROCS, .timeout = 60)
     }
     SLEEP_UNTIL(metrics().threads <= metrics().procs + 16);
 }
+
+/* --- two of which one is locked, and who waits for their P ----------------------------------------- */
+
+static pirn_chan(int) there, back;
+static atomic_int third_has_run;
+
+static void answers_locked(void)
+{
+    int n;
+    pirn_lock_thread();
+    while (pirn_chan_recv(there, &n))
+        pirn_chan_send(back, n);
+    pirn_unlock_thread();
+}
+
+static void asks_until_third_has_run(void)
+{
+    for (pirn_ns until = pirn_now() + LONG; !atomic_load(&third_has_run);) {
+        CHECK_LT(pirn_now(), until);
+        pirn_chan_send(there, 1);
+        CHECK_EQ(pirn_chan_get(back), 1);
+    }
+    pirn_chan_close(there);
+}
+
+static void runs_third(void)
+{
+    atomic_store(&third_has_run, 1);
+}
+
+/* They give the P to each other's threads again and again: no new slice for that. */
+TEST_RUN_ATTR(pair_does_not_starve_a_third, PROCS, .timeout = 60)
+{
+    pirn_wg wg = {0};
+    there = pirn_chan_make(int, 0);
+    back = pirn_chan_make(int, 0);
+    for (int i = 0; i < 20; i++) {
+        atomic_store(&third_has_run, 0);
+        pirn_wg_go(&wg, answers_locked);
+        pirn_yield();
+        pirn_wg_go(&wg, runs_third);
+        pirn_wg_go(&wg, asks_until_third_has_run); /* the last one runs first */
+        pirn_wg_wait(&wg);
+        pirn_chan_release(there);
+        there = pirn_chan_make(int, 0);
+    }
+    pirn_chan_release(there);
+    pirn_chan_release(back);
+}

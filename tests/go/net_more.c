@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* More of what Go's tests of net assert: addresses, much data, many who wait, sharing one descriptor. */
 #include <limits.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -45,7 +46,12 @@ TEST_RUN(addresses)
                                         "[[::1]]:80",
                                         "1.2.3.4:65536",
                                         "a]b:80",
-                                        "1.2.3.4:99999999999"};
+                                        "1.2.3.4:99999999999",
+                                        "127.0.0.1:+99999",
+                                        "127.0.0.1:-1",
+                                        "127.0.0.1: 0",
+                                        ": 0",
+                                        ":+0"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK_EQ(listen_and_close("tcp", wrong[i]), -EINVAL);
         CHECK_EQ(pirn_dial("tcp", wrong[i]), -EINVAL);
@@ -77,6 +83,28 @@ TEST_RUN(unix_path)
     CHECK_EQ(pirn_close(second), 0);
     CHECK_EQ(pirn_dial("unix", path), -ECONNREFUSED);
     CHECK_EQ(unlink(path), 0);
+}
+
+/* What is there and no socket is the program's, and stays. */
+TEST_RUN(unix_path_of_another_file)
+{
+    char file[TEMP_PATH], other[TEMP_PATH];
+    struct stat st;
+    temp_path(file);
+    CHECK_EQ(pirn_listen("unix", file), -EADDRINUSE);
+    CHECK_EQ(stat(file, &st), 0);
+    CHECK(S_ISREG(st.st_mode));
+    CHECK_EQ(symlink(file, temp_name(other)), 0);
+    CHECK_EQ(pirn_listen("unix", other), -EADDRINUSE);
+    CHECK_EQ(lstat(other, &st), 0);
+    CHECK(S_ISLNK(st.st_mode));
+    CHECK_EQ(unlink(other), 0);
+    CHECK_EQ(mkfifo(temp_name(other), 0600), 0);
+    CHECK_EQ(pirn_listen("unix", other), -EADDRINUSE);
+    CHECK_EQ(lstat(other, &st), 0);
+    CHECK(S_ISFIFO(st.st_mode));
+    CHECK_EQ(unlink(other), 0);
+    CHECK_EQ(unlink(file), 0);
 }
 
 /* DialClosedPortFailFast, and no descriptor is left behind. A name with two addresses, one of which answers. */
@@ -149,6 +177,102 @@ TEST_ATTR(dial_is_dropped, PROCS)
         CHECK_EQ(pirn_run(leave_them_dialling, f.addr), 0);
         CHECK_EQ(count_sockets(), before);
     }
+    full_end(&f);
+}
+
+/* A thread goes on without the runtime, and closes its socket itself: once, for the number is another's then. */
+static atomic_bool dials;
+
+static void *dial_on_a_thread(void *addr)
+{
+    atomic_store(&dials, true);
+    CHECK_EQ(pirn_dial_until("tcp", addr, pirn_now() + 50 * PIRN_MS), -ETIMEDOUT);
+    return NULL;
+}
+
+static pthread_t dialler;
+
+static int leave_a_thread_dialling(void *arg)
+{
+    atomic_store(&dials, false);
+    CHECK_EQ(pthread_create(&dialler, NULL, dial_on_a_thread, arg), 0);
+    while (!atomic_load(&dials)) {
+        let_wait();
+    }
+    let_wait();
+    return 0;
+}
+
+TEST_ATTR(thread_dials_on, PROCS)
+{
+    enum { MINE = 8 };
+    struct full f;
+    int mine[MINE];
+    full_begin(&f, INADDR_LOOPBACK);
+    CHECK_EQ(pirn_run(leave_a_thread_dialling, f.addr), 0);
+    for (int i = 0; i < MINE; i++) {
+        mine[i] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    CHECK_EQ(pthread_join(dialler, NULL), 0);
+    for (int i = 0; i < MINE; i++) {
+        CHECK_EQ(close(mine[i]), 0);
+    }
+    full_end(&f);
+}
+
+/* Nothing is asked for, and nothing taken; of nothing nothing is sent, but an empty datagram is one. */
+TEST_RUN(zero_of_datagrams)
+{
+    char buf[8], addr[64];
+    struct iovec none = {NULL, 0};
+    for (int i = 0; i < 2; i++) {
+        int fd = pirn_listen("udp", "127.0.0.1:0");
+        CHECK_GE(fd, 0);
+        addr_of(fd, addr, sizeof addr);
+        int out = pirn_dial("udp", addr);
+        CHECK_GE(out, 0);
+        if (i) { /* not known to be sockets */
+            int in2 = dup(fd), out2 = dup(out);
+            CHECK_EQ(pirn_close(fd), 0);
+            CHECK_EQ(pirn_close(out), 0);
+            fd = in2, out = out2;
+        }
+        CHECK_EQ(pirn_writev(out, &none, 0), 0);
+        CHECK_EQ(pirn_recvfrom(fd, buf, sizeof buf, MSG_DONTWAIT, NULL, NULL), -EAGAIN);
+        CHECK_EQ(pirn_write(out, buf, 0), 0);
+        CHECK_EQ(pirn_recvfrom(fd, buf, sizeof buf, MSG_DONTWAIT, NULL, NULL), 0);
+        CHECK_EQ(pirn_write(out, "one", 3), 3);
+        CHECK_EQ(pirn_read(fd, buf, 0), 0);
+        CHECK_EQ(pirn_readv(fd, &none, 1), 0);
+        CHECK_EQ(pirn_read(fd, buf, sizeof buf), 3);
+        CHECK_EQ(pirn_close(fd), 0);
+        CHECK_EQ(pirn_close(out), 0);
+    }
+}
+
+/* Two addresses, one after the other. */
+TEST(dial_without_a_runtime)
+{
+    char addr[64];
+    struct full f;
+    int listener = pirn_listen("tcp4", "127.0.0.1:0");
+    CHECK_GE(listener, 0);
+    addr_of(listener, addr, sizeof addr);
+    int fd = pirn_dial("tcp", strchr(addr, ':'));
+    CHECK_GE(fd, 0);
+    CHECK_EQ(pirn_close(fd), 0);
+    CHECK_EQ(pirn_close(listener), 0);
+    CHECK_EQ(pirn_dial("tcp", strchr(addr, ':')), -ECONNREFUSED);
+    listener = pirn_listen("tcp6", "[::1]:0");
+    if (listener >= 0) {
+        addr_of(listener, addr, sizeof addr);
+        fd = pirn_dial("tcp", strrchr(addr, ':'));
+        CHECK_GE(fd, 0);
+        CHECK_EQ(pirn_close(fd), 0);
+        CHECK_EQ(pirn_close(listener), 0);
+    }
+    full_begin(&f, INADDR_LOOPBACK);
+    CHECK_EQ(pirn_dial_until("tcp", strchr(f.addr, ':'), pirn_now() + 10 * PIRN_MS), -ETIMEDOUT);
     full_end(&f);
 }
 

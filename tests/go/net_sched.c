@@ -2,20 +2,11 @@
 /* The poller and the scheduler: who looks, when all sleep, when Ps compute, come and go. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "net.h"
 
 #define PROCS .procs = "1,2,4,16"
-
-static long cpu_us(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec
-           + u.ru_stime.tv_usec;
-}
 
 static void read_one(int fd)
 {
@@ -38,10 +29,10 @@ TEST_RUN_ATTR(no_deadlock_no_cpu, PROCS)
     pthread_t thread;
     CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
     CHECK_EQ(pthread_create(&thread, NULL, write_later, &fd[1]), 0);
-    long before = cpu_us();
+    long before = test_cpu_us();
     read_one(fd[0]);
     if (!test_on_valgrind()) /* whose own time it would be */
-        CHECK_LT(cpu_us() - before, TEST_TSAN || TEST_ASAN ? 40000 : 15000);
+        CHECK_LT(test_cpu_us() - before, TEST_TSAN || TEST_ASAN ? 40000 : 15000);
     pthread_join(thread, NULL);
     close(fd[0]);
     close(fd[1]);

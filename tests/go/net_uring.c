@@ -235,3 +235,36 @@ TEST_ATTR(dropped_at_the_end, PROCS)
         CHECK_EQ(close(p.b), -1);
     }
 }
+
+/* --- ready, but nothing to read --------------------------------------------------------------------------- */
+
+/* Something is in the queue of errors, for which poll() says POLLERR all the time: who reads waits all the same. */
+static int wait_with_an_error_queued(void *arg)
+{
+    (void)arg;
+    int on = 1;
+    char c;
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof at;
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int closed = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(bind(closed, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(getsockname(closed, (struct sockaddr *)&at, &len), 0);
+    CHECK_EQ(setsockopt(fd, IPPROTO_IP, IP_RECVERR, &on, sizeof on), 0);
+    CHECK_EQ(connect(fd, (struct sockaddr *)&at, len), 0);
+    CHECK_EQ(close(closed), 0);
+    CHECK_EQ(send(fd, "x", 1, 0), 1);
+    CHECK_EQ(pirn_read(fd, &c, 1), -ECONNREFUSED);
+    CHECK_EQ(pirn_fd_deadline(fd, pirn_now() + 200 * PIRN_MS, 0), 0);
+    long before = test_cpu_us();
+    CHECK_EQ(pirn_read(fd, &c, 1), -ETIMEDOUT);
+    CHECK_LT(test_cpu_us() - before, TEST_TSAN || TEST_ASAN ? 100000 : 60000);
+    CHECK_EQ(pirn_close(fd), 0);
+    return 0;
+}
+
+TEST_ATTR(error_queue, PROCS)
+{
+    CHECK_EQ(pirn_run_config(&ring, wait_with_an_error_queued, NULL), 0);
+    CHECK_EQ(pirn_run(wait_with_an_error_queued, NULL), 0);
+}

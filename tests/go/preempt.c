@@ -3,6 +3,7 @@
  * A goroutine that computes for ever does not stop the others, whatever code it runs (conformance 54 to
  * 56; HAZARDS 28, 29). What it keeps meanwhile is in preempt_state.c, its locks in preempt_locks.c.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -272,4 +273,57 @@ TEST_RUN_ATTR(procs_change_beside_loops, PROCS, .timeout = 60)
     }
     CHECK_GT(preempted(), before);
     end_loops();
+}
+
+static atomic_bool got_a_turn;
+
+static void gets_a_turn(void)
+{
+    atomic_store(&got_a_turn, true);
+}
+
+/* More of them than preemption makes threads at once, and main is one: whoever comes after them runs all the
+ * same. */
+TEST_RUN_ATTR(more_loops_than_threads, .slow = true, .procs = "1,4", .timeout = 120)
+{
+    needs_preemption();
+    start_loops(TEST_SPARE_THREADS(pirn_procs(0)) + 3);
+    pirn_go(gets_a_turn);
+    start_loops(1); /* the last one is the first to run */
+    for (pirn_ns until = plain_now() + 4 * LONG; !atomic_load(&got_a_turn);)
+        CHECK_LT(plain_now(), until);
+    end_loops();
+}
+
+static int never_written[2];
+
+static void reads_for_ever(void)
+{
+    char byte;
+    CHECK_EQ(read(never_written[0], &byte, 1), 0);
+}
+
+static int beside_many_that_block(void *arg)
+{
+    pirn_wg readers = {0};
+    (void)arg;
+    CHECK_EQ(pipe2(never_written, O_CLOEXEC), 0);
+    for (int i = 0; i < 12; i++)
+        pirn_wg_go(&readers, reads_for_ever);
+    SLEEP_UNTIL(metrics().threads > 12);
+    start_loops(pirn_procs(0));
+    await_preempted(10);
+    end_loops();
+    close(never_written[1]);
+    pirn_wg_wait(&readers);
+    close(never_written[0]);
+    return 0;
+}
+
+/* Threads that block are no reason to let one compute for ever. */
+TEST_ATTR(loop_beside_many_that_block, .procs = "1,2,4", .timeout = 60)
+{
+    needs_preemption();
+    pirn_config config = {.max_threads = 40};
+    CHECK_EQ(pirn_run_config(&config, beside_many_that_block, NULL), 0);
 }

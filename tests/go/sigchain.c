@@ -3,6 +3,8 @@
  * Handlers of the program's beside those of pirn (conformance 150; HAZARDS 13, 15): for the signal that
  * preempts, which they share; without a signal stack of their own; and signal stacks that C code swaps.
  */
+#include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +66,35 @@ TEST_ATTR(installed_before, PROCS, .timeout = 60)
     void *mine = handler_of(SIGURG);
     CHECK_EQ(pirn_run(beside_the_one_before, NULL), 0);
     CHECK_EQ(handler_of(SIGURG), mine); /* as it was */
+}
+
+static sigjmp_buf out;
+
+static void jumps_out(int sig, siginfo_t *info, void *context)
+{
+    (void)sig, (void)info, (void)context;
+    atomic_fetch_add(&from_elsewhere, 1);
+    siglongjmp(out, 1);
+}
+
+static int jumps_out_again_and_again(void *arg)
+{
+    for (volatile int i = 0; i < 5; i++) {
+        if (!sigsetjmp(out, 1)) {
+            CHECK_EQ(pthread_kill(pthread_self(), SIGURG), 0);
+            return 1; /* it did not come */
+        }
+        CHECK_EQ(atomic_load(&from_elsewhere), i + 1);
+    }
+    return arg != NULL;
+}
+
+/* One that never returns. */
+TEST_ATTR(jumps_out_of_the_handler, .procs = "1")
+{
+    needs_preemption();
+    install(SIGURG, jumps_out, SA_RESTART);
+    CHECK_EQ(pirn_run(jumps_out_again_and_again, NULL), 0);
 }
 
 /* Loops keep the runtime awake until it sees the new one, within a second or so. */

@@ -3,6 +3,8 @@
  * Threads that were needed for a while end when they have slept for long (10 s, or as
  * PIRN_DEBUG=idle says), but for one for each P; when they are needed again, others are made.
  */
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -194,4 +196,62 @@ TEST_RUN_ATTR(timers_while_they_end, PROCS, .env = "PIRN_DEBUG=idle=1", .timeout
         CHECK_EQ(pirn_sleep(i % 7 * PIRN_MS), 0);
     }
     CHECK_EQ(write(never[1], "x", 1), 1);
+}
+
+/* --- destructors of the program's, which run when a thread ends ------------------------------- */
+
+static sem_t may_end;
+static pthread_key_t with_destructor;
+
+static void waits_to_end(void *arg)
+{
+    (void)arg;
+    CHECK_EQ(sem_wait(&may_end), 0);
+    sem_post(&may_end);
+}
+
+static void make_destructor(void)
+{
+    CHECK_EQ(sem_init(&may_end, 0, 0), 0);
+    CHECK_EQ(pthread_key_create(&with_destructor, waits_to_end), 0);
+}
+
+static void ends_with_its_thread(void)
+{
+    pirn_lock_thread();
+    CHECK_EQ(pthread_setspecific(with_destructor, &may_end), 0);
+}
+
+/* One waits for what a goroutine does, and threads must be made for that meanwhile. */
+TEST_RUN_ATTR(destructor_waits, PROCS, .timeout = 60)
+{
+    uint64_t before = metrics().threads;
+    pirn_wg wg = {0};
+    make_destructor();
+    pirn_wg_go(&wg, ends_with_its_thread);
+    pirn_wg_wait(&wg);
+    atomic_store(&inside, 0);
+    atomic_store(&leave_now, 0);
+    for (int i = 0; i < 8; i++)
+        pirn_wg_go(&wg, blocks);
+    SLEEP_UNTIL(atomic_load(&inside) == 8);
+    CHECK_GT(metrics().threads, before);
+    sem_post(&may_end);
+    atomic_store(&leave_now, 1);
+    pirn_wg_wait(&wg);
+}
+
+static int leaves_a_destructor(void *arg)
+{
+    (void)arg;
+    return pthread_setspecific(with_destructor, &may_end);
+}
+
+/* The end of the runtime does not wait for it for ever. */
+TEST_ATTR(destructor_outlives_the_runtime, PROCS, .once = true, .timeout = 60)
+{
+    pirn_config config = {.stop_grace = 20 * PIRN_MS};
+    make_destructor();
+    CHECK_EQ(pirn_run_config(&config, leaves_a_destructor, NULL), 0);
+    sem_post(&may_end);
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,6 +70,61 @@ static void waits(pid_t pid, int code)
     CHECK(WIFEXITED(status));
     CHECK_EQ(WEXITSTATUS(status), code);
     atomic_fetch_add(&waited, 1);
+}
+
+/* The descriptor by which it waits has a number that was closed behind pirn's back, and had been cancelled. */
+TEST_RUN_ATTR(a_number_with_a_past, PROCS)
+{
+    int fd[2], status = -1;
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        usleep(5000);
+        _exit(7);
+    }
+    CHECK_EQ(pirn_fd_cancel(fd[0]), 0);
+    CHECK_EQ(close(fd[0]), 0);
+    CHECK_EQ(pirn_wait_pid(pid, &status), pid);
+    CHECK_EQ(WEXITSTATUS(status), 7);
+    CHECK_EQ(close(fd[1]), 0);
+}
+
+/* A child that is dead, but that its tracer still has: it is waited for without spinning. */
+TEST_RUN_ATTR(a_traced_child, PROCS)
+{
+    int dead[2], status = -1;
+    char c = 0;
+    CHECK_EQ(pipe2(dead, O_CLOEXEC), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        pause();
+        _exit(0);
+    }
+    pid_t tracer = fork();
+    if (tracer == 0) {
+        if (ptrace(PTRACE_ATTACH, child, NULL, NULL)) {
+            _exit(77);
+        }
+        while (waitpid(child, NULL, __WALL) != child) {
+        }
+        kill(child, SIGKILL);
+        CHECK_EQ(write(dead[1], &c, 1), 1);
+        usleep(200000);
+        _exit(0);
+    }
+    CHECK_EQ(close(dead[1]), 0);
+    if (read(dead[0], &c, 1) != 1) {
+        kill(child, SIGKILL);
+        CHECK_EQ(waitpid(child, NULL, 0), child);
+        CHECK_EQ(waitpid(tracer, NULL, 0), tracer);
+        SKIP("no tracing here");
+    }
+    long before = test_cpu_us();
+    CHECK_EQ(pirn_wait_pid(child, &status), child);
+    CHECK(WIFSIGNALED(status));
+    CHECK_LT(test_cpu_us() - before, 60000);
+    CHECK_EQ(pirn_wait_pid(tracer, &status), tracer);
+    CHECK_EQ(close(dead[0]), 0);
 }
 
 /* Many at a time, without a thread for each. */

@@ -5,14 +5,16 @@
  * to read, or after the descriptor was closed; the number is closed once, by the last who uses it, and
  * nobody uses it afterwards.
  *
- * The kernel is a count of bytes, edge-triggered as epoll is: `pending` is set when a byte comes to a
- * registered descriptor, and when one is registered that has bytes. The thread "poller" hands it on. The
- * readers are foreign threads, without what surrounds their calls.
+ * The kernel is a count of bytes, edge-triggered as epoll is: it tells when a byte comes to a registered
+ * descriptor, and when one is registered that has bytes. The thread "poller" hands it on. The readers are
+ * foreign threads, without what surrounds their calls. How the kernel and the notes wake a thread is not
+ * looked at here, and is one step: else most of what is explored is that.
  *
  * With io_uring (FDS_RING) the thread "ring" is that of uring.c: it hands operations to the kernel, which polls
  * again and again, or once; tells what comes; and cancels. The kernel holds the file for as long as it has
  * an operation: when a call or close returns, and nobody waits, it must not.
  */
+#define NOTES_IN_ONE 1
 #include "foreign_lean.h"
 #include "foreign_only.h"
 #include "io/io.h"
@@ -31,9 +33,10 @@ static struct {
     uint32_t key; /* of its lock */
     int bytes;
     bool registered, closed;
+    bool told, waited_for; /* by the poller or the ring, which sleeps on the note */
+    uint32_t note;
     uint64_t tag;
 } kernel;
-static at_u32 pending;
 static bool ring_holds(void);
 /* One reader of what is not pirn's: io_uring has nothing of it when its call returns. */
 static bool alone;
@@ -41,23 +44,42 @@ static int result[MODEL_THREADS];
 
 /* --- the kernel ---------------------------------------------------------------------------------------- */
 
-static void tell(void)
+static void tell_locked(void)
 {
-    at_store(&pending, 1, RELEASE);
-    futex_wake(&pending, 1);
+    kernel.told = true;
+    if (kernel.waited_for) {
+        kernel.waited_for = false;
+        model_note_post(&kernel.note);
+    }
+}
+
+/* Until it was told since the last time. */
+static void wait_locked(void)
+{
+    while (!kernel.told) {
+        kernel.waited_for = true;
+        model_note_clear(&kernel.note);
+        model_unlock(&kernel.key);
+        model_note_wait(&kernel.note);
+        model_lock(&kernel.key);
+    }
+    kernel.told = false;
 }
 
 int netpoll_add(struct pd *pd, int fd)
 {
     model_lock(&kernel.key);
     CHECK(!kernel.closed);
+    if (kernel.registered) {
+        model_unlock(&kernel.key);
+        return -EEXIST;
+    }
     kernel.registered = true;
     kernel.tag = (uint64_t)pd->seq << 32 | (uint32_t)fd;
-    bool ready = kernel.bytes;
-    model_unlock(&kernel.key);
-    if (ready) {
-        tell();
+    if (kernel.bytes) {
+        tell_locked();
     }
+    model_unlock(&kernel.key);
     return 0;
 }
 
@@ -76,13 +98,19 @@ int sys_close(int fd)
 
 int sys_close_number(int fd, int *err)
 {
-    CHECK(fd == FD);
+    CHECK(fd == FD && pds[FD].refs == 0);
     model_lock(&kernel.key);
     CHECK(!kernel.closed && !ring_holds());
     kernel.closed = true;
     model_unlock(&kernel.key);
     *err = 0;
     return -1;
+}
+
+bool sys_is_file(int fd)
+{
+    (void)fd;
+    return false;
 }
 
 static ssize_t take(struct io *io)
@@ -140,8 +168,8 @@ bool uring_put(struct uring_op *op)
     model_lock(&kernel.key);
     CHECK(!ring.fresh && !ring.sent);
     ring.fresh = op;
+    tell_locked();
     model_unlock(&kernel.key);
-    tell();
     return true;
 }
 
@@ -151,15 +179,20 @@ bool uring_cancel(struct uring_op *op)
     bool fresh = ring.fresh == op;
     ring.fresh = fresh ? NULL : ring.fresh;
     ring.cancel |= ring.sent == op;
+    if (!fresh) {
+        tell_locked();
+    }
     model_unlock(&kernel.key);
-    tell();
     return fresh;
 }
 
-/* One step of the ring's thread; false: there is nothing to do. */
-static bool ring_step(void)
+/* One step of the ring's thread, when there is something to do. */
+static void ring_step(void)
 {
     model_lock(&kernel.key);
+    while (!(ring.sent ? ring.ready || ring.cancel : ring.fresh != NULL)) {
+        wait_locked();
+    }
     struct uring_op *op = ring.sent;
     if (!op && ring.fresh) { /* submitted: the kernel has the file, and looks at it */
         op = ring.sent = ring.fresh;
@@ -175,13 +208,12 @@ static bool ring_step(void)
     }
     model_unlock(&kernel.key);
     if (!ready && !cancel) {
-        return false;
+        return;
     }
     struct waiter *w = op->event(op, cancel ? -ECANCELED : POLL_READ, more);
     if (w) {
         waiter_ready_list(w);
     }
-    return true;
 }
 
 /* --- what is not looked at -------------------------------------------------------------------------------- */
@@ -208,6 +240,10 @@ int sys_shutdown(int fd, int how)
 int sys_sockopt(int fd, int level, int name)
 {
     model_fail("descriptor %d is asked: %d %d", fd, level, name);
+}
+int sys_peername(int fd)
+{
+    model_fail("descriptor %d is asked for its peer", fd);
 }
 bool sys_has_ulp(int fd)
 {
@@ -245,7 +281,6 @@ static void setup(void)
     memset(pds, 0, sizeof pds);
     memset(&kernel, 0, sizeof kernel);
     memset(result, 0, sizeof result);
-    at_store(&pending, 0, RELAXED);
     at_store(&table[0], pds, RELAXED);
     memset(&ring, 0, sizeof ring);
     memset(ring_ops, 0, sizeof ring_ops);
@@ -274,12 +309,11 @@ static void come(int n)
 {
     model_lock(&kernel.key);
     kernel.bytes += n;
-    bool reg = kernel.registered || ring.sent;
     ring.ready |= ring.sent != NULL;
-    model_unlock(&kernel.key);
-    if (reg) {
-        tell();
+    if (kernel.registered || ring.sent) {
+        tell_locked();
     }
+    model_unlock(&kernel.key);
 }
 
 static void byte_comes(void)
@@ -296,11 +330,8 @@ static void two_bytes_come(void)
 static void poller(void)
 {
     for (;;) {
-        while (!at_load(&pending, ACQUIRE)) {
-            futex_wait(&pending, 0, INT64_MAX);
-        }
-        at_store(&pending, 0, RELAXED);
         model_lock(&kernel.key);
+        wait_locked();
         uint64_t tag = kernel.tag;
         uint32_t ready = kernel.bytes ? POLL_READ : 0;
         model_unlock(&kernel.key);
@@ -314,12 +345,7 @@ static void poller(void)
 static void ring_thread(void)
 {
     for (;;) {
-        while (!at_load(&pending, ACQUIRE)) {
-            futex_wait(&pending, 0, INT64_MAX);
-        }
-        at_store(&pending, 0, RELAXED);
-        while (ring_step()) {
-        }
+        ring_step();
     }
 }
 
@@ -450,6 +476,12 @@ static void read_or_timed_out(void)
     read_or(-ETIMEDOUT, 1);
 }
 
+static void timed_out(void)
+{
+    CHECK(count(-ETIMEDOUT) == 1);
+    nobody_is_left();
+}
+
 static void read_or_cancelled(void)
 {
     read_or(-ECANCELED, 1);
@@ -471,6 +503,50 @@ FDS(event_and_close_foreign, setup_foreign, read_or_closed, byte_comes, closer, 
 FDS(close_and_two_readers, setup_one_byte, two_read_or_closed, closer, reader, reader)
 FDS(event_and_cancel, setup, read_or_cancelled, byte_comes, canceller, reader)
 FDS(event_and_past_deadline, setup, read_or_timed_out, byte_comes, deadline_setter, reader)
+FDS(past_deadline, setup, timed_out, deadline_setter, reader)
+
+/* --- calls that could block: they are made in turn, and never do ----------------------------------------------- */
+
+static ssize_t cannot_try(struct io *io)
+{
+    (void)io;
+    model_lock(&kernel.key);
+    bool closed = kernel.closed;
+    model_unlock(&kernel.key);
+    return closed ? -EBADF : IO_BLOCKS;
+}
+
+static ssize_t take_at_once(struct io *io)
+{
+    ssize_t r = take(io);
+    CHECK(r != -EAGAIN);
+    return r;
+}
+
+static void reader_in_turn(void)
+{
+    struct io io = IO_INIT(FD, FD_READ, cannot_try, take_at_once);
+    io.total = 1;
+    result[model_self()] = (int)io_run(&io);
+}
+
+static void nothing_is_claimed(void)
+{
+    CHECK(!pds[FD].claims);
+    two_read();
+}
+
+static void nothing_is_claimed_or_closed(void)
+{
+    CHECK(!pds[FD].claims);
+    two_read_or_closed();
+}
+
+FDS(in_turn, setup_foreign, nothing_is_claimed, two_bytes_come, reader_in_turn, reader_in_turn)
+FDS(in_turn_and_close, setup_one_byte, nothing_is_claimed_or_closed, closer, reader_in_turn,
+    reader_in_turn)
+
+/* --- with io_uring --------------------------------------------------------------------------------------------- */
 
 static void setup_ring(void)
 {
@@ -496,28 +572,62 @@ static void setup_ring_one_byte(void)
     netpoll_by_ring = true;
 }
 
-/* With four threads there is too much to see everything. */
-#define FDS_RING_BOUND(bound, mname, setup_, finish_, ...)                                         \
+#define FDS_RING(mname, setup_, finish_, ...)                                                      \
     MODEL(mname, .setup = setup_, .finish = finish_, .threads = {ring_thread, __VA_ARGS__},        \
-          .sleepers = 1, .preemptions = bound, .quick = 2)
-#define FDS_RING(...) FDS_RING_BOUND(MODEL_UNBOUNDED, __VA_ARGS__)
-#define FDS_RING_MORE(...) FDS_RING_BOUND(2, __VA_ARGS__)
+          .sleepers = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 FDS_RING(ring_event, setup_ring, one_read, byte_comes, reader)
 FDS_RING(ring_event_foreign, setup_ring_alone, one_read, byte_comes, reader)
 FDS_RING(ring_event_before, setup_ring_one_byte, one_read, byte_comes, reader_twice)
 FDS_RING(ring_short_reads, setup_ring, both_came, bytes_come, reader_of_two)
-FDS_RING_MORE(ring_two_readers, setup_ring, two_read, two_bytes_come, reader, reader)
-FDS_RING_MORE(ring_two_readers_foreign, setup_ring_foreign, two_read, two_bytes_come, reader,
-              reader)
-FDS_RING_MORE(ring_event_and_close, setup_ring, read_or_closed, byte_comes, closer, reader)
-FDS_RING_MORE(ring_event_and_close_foreign, setup_ring_foreign, read_or_closed, byte_comes, closer,
-              reader)
+FDS_RING(ring_two_readers, setup_ring, two_read, two_bytes_come, reader, reader)
+FDS_RING(ring_two_readers_foreign, setup_ring_foreign, two_read, two_bytes_come, reader, reader)
+FDS_RING(ring_event_and_close, setup_ring, read_or_closed, byte_comes, closer, reader)
+FDS_RING(ring_event_and_close_foreign, setup_ring_foreign, read_or_closed, byte_comes, closer,
+         reader)
 FDS_RING(ring_event_and_cancel, setup_ring, read_or_cancelled, byte_comes, canceller, reader)
-FDS_RING_MORE(ring_past_deadline_foreign, setup_ring_alone, read_or_timed_out, byte_comes,
-              deadline_setter, reader)
+FDS_RING(ring_past_deadline_foreign, setup_ring_alone, read_or_timed_out, byte_comes,
+         deadline_setter, reader)
+FDS_RING(ring_only_past_deadline, setup_ring_alone, timed_out, deadline_setter, reader)
+MODEL(ring_event_and_time, .setup = setup_ring_alone, .finish = read_or_timed_out,
+      .threads = {ring_thread, byte_comes, reader_timed}, .sleepers = 1, .timeouts = 1,
+      .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
-/* One whose time is up leaves, and another comes before the ring has let go. */
+/* One whose time is up leaves, and another comes before the ring has let go. It is up at any moment: the first
+ * does what io.c and select.c do, without a timer. */
+static void leaver(void)
+{
+    struct pd *pd = &pds[FD];
+    struct io io = IO_INIT(FD, FD_READ, take, NULL);
+    struct waiter w;
+    winner_t winner = {NULL};
+    void *none = NULL;
+    io.total = 1;
+    if (pd_begin(pd, FD_READ, &io.look)) {
+        return;
+    }
+    struct chan_op op = {.fd = {.number = FD, .edge = io.look.edge, .mode = FD_READ},
+                         .winner = &winner};
+    op.waiter = waiter_of(NULL, &w, &op);
+    w.timed = false;
+    model_note_clear(&w.note);
+    int r = (int)take(&io);
+    if (r == -EAGAIN && pd_arm(&op)) {
+        if (!at_cas(&winner, &none, (void *)&winner, RELAXED, RELAXED)) {
+            model_note_wait(&w.note); /* something else was faster */
+            r = (int)take(&io);
+        }
+        CHECK(pd_disarm(&op));
+    }
+    int err, second = pd_end(pd, FD, FD_READ, r == 1, false, 0);
+    if (second == PD_LETS_GO) {
+        struct visit v = {.entered = true};
+        second = pd_wait_gone(&v, FD, &err);
+    }
+    CHECK(second == -1);
+    result[model_self()] = r == -EAGAIN ? -ETIMEDOUT : r;
+}
+
 static void read_by_one_or_the_other(void)
 {
     CHECK(result[2] == 1 || result[2] == -ETIMEDOUT);
@@ -525,9 +635,17 @@ static void read_by_one_or_the_other(void)
     nobody_is_left();
 }
 
-MODEL(ring_leaver_and_reader, .setup = setup_ring_foreign, .finish = read_by_one_or_the_other,
-      .threads = {ring_thread, two_bytes_come, reader_timed, reader}, .sleepers = 1, .timeouts = 1,
-      .preemptions = 2, .quick = 2)
+FDS_RING(ring_leaver_and_reader, setup_ring_foreign, read_by_one_or_the_other, two_bytes_come,
+         leaver, reader)
+
+/* The one that leaves does not close what the other still uses. */
+static void only_closed(void)
+{
+    CHECK(kernel.closed && result[3] == -EBADF && result[2] != 1);
+    nobody_is_left();
+}
+
+FDS_RING(ring_leaver_and_close, setup_ring_foreign, only_closed, closer, leaver, reader)
 
 MODEL(event_and_time, .setup = setup, .finish = read_or_timed_out,
       .threads = {poller, byte_comes, reader_timed}, .sleepers = 1, .timeouts = 1,
@@ -554,12 +672,6 @@ static void watcher(void)
     result[model_self()] = pirn_fd_wait(FD, PIRN_IN, PIRN_NEVER);
 }
 
-static void timed_out(void)
-{
-    CHECK(count(-ETIMEDOUT) == 1);
-    nobody_is_left();
-}
-
 /* It takes nothing. */
 static void ready_or_timed_out(void)
 {
@@ -576,9 +688,30 @@ static void deadline_mover(void)
 
 FDS(watcher_and_past_deadline, setup, timed_out, deadline_setter, watcher)
 FDS(watcher_and_moved_deadline, setup_foreign, timed_out, deadline_mover, watcher)
-MODEL(watcher_and_event, .setup = setup, .finish = ready_or_timed_out,
-      .threads = {poller, byte_comes, deadline_setter, watcher}, .sleepers = 1, .preemptions = 2,
-      .quick = 2)
+FDS(watcher_and_event, setup, ready_or_timed_out, byte_comes, deadline_setter, watcher)
+
+/* The end of another is no readiness. */
+static void watch_until(int64_t deadline)
+{
+    int r = pirn_fd_wait(FD, PIRN_IN, deadline);
+    model_lock(&kernel.key);
+    CHECK(r == PIRN_IN ? kernel.bytes : r == -ETIMEDOUT && deadline != PIRN_NEVER);
+    model_unlock(&kernel.key);
+}
+
+static void watcher_alone(void)
+{
+    watch_until(PIRN_NEVER);
+}
+
+static void watcher_timed(void)
+{
+    watch_until(now_ns() + 1000000);
+}
+
+MODEL(two_watchers, .setup = setup_foreign, .finish = nobody_is_left,
+      .threads = {poller, byte_comes, watcher_alone, watcher_timed}, .sleepers = 1, .timeouts = 1,
+      .preemptions = 2, .quick = 2)
 
 /* --- an event of before does not count for who has the number next --------------------------------------------- */
 

@@ -60,8 +60,8 @@ WAKES = re.compile(r'^\s*(wake_for|wake_one|wake_for_more|wake_if_idle|wake_slow
 # Re-checks: file, text, what takes its place.
 RECHECKS = [
     ('src/sched/idle.c', 'if (work_visible() && come_back(mp)) {', 'if (0) {'),
-    ('src/sched/idle.c', '&& (work_visible() || timers_unattended())) {',
-     '&& (0 || timers_unattended())) {'),
+    ('src/sched/idle.c', '&& (work_visible() || timers_unattended());',
+     '&& (0 || timers_unattended());'),
     ('src/sched/idle.c', '(work_visible() || timers_unattended())', '(work_visible() || 0)'),
     ('src/sched/idle.c', 'sched.nmidle--;\n    keep_until_locked(mp, PIRN_NEVER);', 'sched.nmidle--;'),
     ('src/sched/idle.c', 'keep_until_locked(mp, PIRN_NEVER); /* all', '; /* all'),
@@ -76,7 +76,7 @@ RECHECKS = [
     ('src/sched/idle.c', 'if (mp->idle && sched.pidle && !sched.stopped) {',
      'if (mp->idle && sched.pidle) {'),
     ('src/sched/idle.c', 'if (sched.stopped) {\n        return NULL;', 'if (0) {\n        return NULL;'),
-    ('src/sched/idle.c', 'bool can =\n        !sched.stopped\n', 'bool can =\n        true\n'),
+    ('src/sched/idle.c', 'lacks || sched.stopped ? NULL', 'lacks || 0 ? NULL'),
     ('src/sched/idle.c', '    if (!mp->nextp) {\n        mp->locked_waits', '    if (1) {\n        mp->locked_waits'),
     ('src/sched/idle.c', '    struct p *pp = mp->p;\n    mp->p = NULL;\n    at_store(&pp->m, NULL, RELAXED);',
      '    struct p *pp = mp->p;\n    mp->p = NULL;'),

@@ -88,6 +88,10 @@ int poll_add(int poller, int fd, uint64_t tag)
 {
     model_fail("%d, %d, %lx", poller, fd, (long)tag);
 }
+int poll_add_new(int poller, int fd, uint64_t tag)
+{
+    return poll_add(poller, fd, tag);
+}
 int poll_add_level(int poller, int fd, uint64_t tag)
 {
     model_fail("%d, %d, %lx", poller, fd, (long)tag);
