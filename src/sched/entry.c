@@ -42,6 +42,8 @@ void m_wait_for_p(struct m *mp)
     note_wait(&mp->park);
     note_clear(&mp->park);
     at_store(&mp->stands, NULL, RELAXED);
+    at_store(&mp->went_on.at, now_ns(), RELAXED);
+    at_store(&mp->went_on.used, thread_cpu_ns(0), RELAXED);
     struct p *pp = mp->nextp;
     mp->nextp = NULL;
     mp->nextp_g = NULL;

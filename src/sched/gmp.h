@@ -308,6 +308,9 @@ struct m {
     AT(int) tid;
     AT(bool) has_timer;
     at_u32 signalled; /* by a signal that can't say that it is ours */
+    struct {          /* with a P that was passed on to it: when, and its CPU clock; retake.c */
+        AT(int64_t) at, used;
+    } went_on;
     struct note park;
     at_u32 polls; /* sleeps in the poller, not on its note: [P1] */
     /* owner only */

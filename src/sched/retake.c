@@ -4,10 +4,12 @@
  *
  * A thread loses its P when it is seen in the same call twice, a quarter of a millisecond apart, while
  * others have work for the P. Whether it is in one it has announced (syscall.c), or is asked about in
- * /proc/self/task/TID/syscall, which says "running" or where it waits. That costs 5 to 10 us; so one whose
- * CPU clock has kept up with the time since the last look is taken to run, for a tenth of that. It is never
- * signalled: the call that it is in would end with EINTR. It comes back without a P, runs on to its next
- * entry into pirn or tick of its CPU clock, and queues there.
+ * /proc/self/task/TID/syscall, which says "running" or where it waits. That costs 4 to 10 us; so first, for a
+ * tenth of that, its CPU clock: one that has used its CPU since the last look is taken to run. How much is
+ * enough depends. Where nobody has blocked lately a quarter of the time is, and sysmon need not look often;
+ * for a second after somebody has, nearly all (it is *keen*). It is never signalled: the call that it is in would
+ * end with EINTR. It comes back without a P, runs on to its next entry into pirn or tick of its CPU clock, and
+ * queues there.
  *
  * Where /proc or membarrier is denied (seccomp, a process that may not be dumped) the thread is
  * signalled when its slice is over; that is said once.
@@ -19,14 +21,15 @@
 #include "sched/sched.h"
 
 #define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
-#define MOST_IDLE 16                      /* a part of the time between two looks */
+#define KEEN_FOR ((int64_t)1000 * 1000 * 1000)
 
 static struct {
     struct lock lock; /* sysmon asks, and who stops the world */
     int reserve;      /* a descriptor for when there are no more; -1: none; under lock */
     at_u32 said;
-    AT(bool) denied; /* for good */
-    AT(bool) blind;  /* for want of a descriptor */
+    AT(bool) denied;    /* for good */
+    AT(bool) blind;     /* for want of a descriptor */
+    int64_t keen_until; /* sysmon's */
 } retake = {.lock = LOCK_INIT(RANK_PROC), .reserve = -1};
 
 static int open_proc(int tid)
@@ -176,14 +179,25 @@ static bool seen_before(struct p *pp, struct m *mp, int64_t now)
     return false;
 }
 
-/* It has run all the time since the last look, so it does not block; or if it does, then for a moment only. */
+bool retake_is_keen(int64_t now)
+{
+    return now < retake.keen_until;
+}
+
+/* It has run since the last look, so it does not block; or if it does, then since a moment ago, and the next look
+ * is soon enough. With looks 10 ms apart, who is not keen sees one that blocks within 18. */
 static bool keeps_running(struct p *pp, struct m *mp, int64_t now)
 {
     struct cpu_look was = pp->seen_cpu;
     pp->seen_cpu =
         (struct cpu_look){.m = mp, .at = now, .used = thread_cpu_ns(at_load(&mp->tid, RELAXED))};
+    if (was.m != mp) {
+        was.at = at_load(&mp->went_on.at, RELAXED);
+        was.used = at_load(&mp->went_on.used, RELAXED);
+    }
     int64_t passed = now - was.at;
-    return was.m == mp && pp->seen_cpu.used - was.used > passed - passed / MOST_IDLE;
+    int64_t enough = retake_is_keen(now) ? passed - passed / 16 : passed / 4;
+    return pp->seen_cpu.used - was.used > enough;
 }
 
 /* The slice is over, and neither a timer nor /proc helps. */
@@ -192,6 +206,7 @@ static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
     if (sched.preempt
         && (is_denied() || at_load(&retake.blind, RELAXED) || !at_load(&mp->has_timer, RELAXED))
         && now - pp->seen_since >= sched.config.time_slice / 2) {
+        retake.keen_until = now + KEEN_FOR; /* it takes two */
         preempt_send(mp);
     }
 }
@@ -211,10 +226,10 @@ bool retake_look(struct p *pp, int64_t now)
         signal_if_over(pp, mp, now);
         return false;
     }
-    if (!seen_before(pp, mp, now)) {
-        return true;
+    retake.keen_until = now + KEEN_FOR;
+    if (seen_before(pp, mp, now)) {
+        take(pp, mp, announced);
     }
-    take(pp, mp, announced);
     return true;
 }
 
@@ -238,6 +253,7 @@ void retake_start(void)
 {
     at_store(&retake.said, 0, RELAXED);
     at_store(&retake.denied, false, RELAXED);
+    retake.keen_until = 0;
     lock(&retake.lock);
     keep_reserve_locked();
     unlock(&retake.lock);

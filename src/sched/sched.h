@@ -36,6 +36,7 @@ void retake_start(void);
 void retake_stop(void);
 /* True: it is worth to look again soon. */
 bool retake_look(struct p *pp, int64_t now);
+bool retake_is_keen(int64_t now);
 bool retake_for_world(struct p *pp);
 
 /* world.c */

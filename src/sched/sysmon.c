@@ -20,14 +20,15 @@
  * - Signals that all Ms block, since the program did when it started the runtime, but somebody watches, come to
  *   this thread.
  *
- * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms, every 5
- * while one has work that waits, when a timer is due, and again at once when a thread seems to block, or has
- * said that it may while others wait for its P [S4]. A look costs some 15 us, nearly all for the sleep before
- * it, and some 8 more for each thread of which it must ask the kernel what it does (retake.c). When all are
- * idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
- * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with
- * [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes
- * a kick sees what was done before it, such as a P that runs.
+ * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms; every 5 while
+ * work waits and a P is idle, somebody has blocked in the last second, or slices are short; when a timer is
+ * due; and again at once when a thread seems to block, or has said that it may while others wait for its P
+ * [S4]. A look costs some 15 us, nearly all for the sleep before it, and more for each thread of which it must
+ * ask the kernel what it does (retake.c); so that it costs less than 0.5 % of a CPU while all compute. When all
+ * are idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
+ * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with [S2]:
+ * either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes a kick sees
+ * what was done before it, such as a P that runs.
  */
 #include <signal.h>
 
@@ -300,7 +301,10 @@ static void look_at_all(int64_t now)
 static int64_t next_look(int64_t now)
 {
     int64_t next = timers_next(), soonest = now + TIMERS_EVERY;
-    int64_t latest = now + (sysmon.soon ? SOON : sysmon.busy ? BUSY_EVERY : LOOK_EVERY);
+    bool often = sysmon.busy
+                 && (at_load(&sched.npidle, RELAXED) || retake_is_keen(now)
+                     || sched.config.time_slice < LOOK_EVERY);
+    int64_t latest = now + (sysmon.soon ? SOON : often ? BUSY_EVERY : LOOK_EVERY);
     next = next < soonest ? soonest : next;
     return next < latest ? next : latest;
 }
