@@ -66,6 +66,11 @@ STUB bool retake_look(struct p *pp, int64_t now)
     return false;
 }
 
+STUB bool retake_is_keen(int64_t now)
+{
+    return (void)now, false;
+}
+
 STUB bool retake_for_world(struct p *pp)
 {
     (void)pp;
