@@ -200,13 +200,15 @@ static bool keeps_running(struct p *pp, struct m *mp, int64_t now)
     return pp->seen_cpu.used - was.used > enough;
 }
 
-/* The slice is over, and neither a timer nor /proc helps. */
+/* Where neither a timer nor /proc helps: two signals in a slice, as the timer would send. */
 static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
 {
-    if (sched.preempt
-        && (is_denied() || at_load(&retake.blind, RELAXED) || !at_load(&mp->has_timer, RELAXED))
-        && now - pp->seen_since >= sched.config.time_slice / 2) {
-        retake.keen_until = now + KEEN_FOR; /* it takes two */
+    if (!sched.preempt
+        || !(is_denied() || at_load(&retake.blind, RELAXED) || !at_load(&mp->has_timer, RELAXED))) {
+        return;
+    }
+    retake.keen_until = now + KEEN_FOR;
+    if (now - pp->seen_since >= sched.config.time_slice / 2) {
         preempt_send(mp);
     }
 }
