@@ -97,6 +97,7 @@ void pd_settle(struct visit v, int fd);
 
 /* Those who may go on, as a list; NULL: nobody. */
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
+void pd_prefetch(uint64_t far, uint64_t near);
 /* The same from io_uring. over: it asks no more in this mode, until it is told to. */
 struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bool over);
 /* 0 or -ENOMEM. held: until pd_give() it is closed with the runtime; not for a foreign thread, which goes on

@@ -198,6 +198,9 @@ static bool look_at_poller(uint32_t i)
         gone(n);
     }
     for (int k = 0; k < n; k++) {
+        if (k + 8 < n) {
+            pd_prefetch(events[k + 8].tag, events[k + 4].tag);
+        }
         *last = pd_event(events[k].tag, events[k].ready);
         while (*last) {
             last = &(*last)->next;

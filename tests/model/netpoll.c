@@ -63,6 +63,11 @@ void poll_break_clear(int fd)
     at_and(&kernel, ~(uint32_t)BREAK, ACQ_REL);
 }
 
+void pd_prefetch(uint64_t far, uint64_t near)
+{
+    (void)far, (void)near;
+}
+
 struct waiter *pd_event(uint64_t tag, uint32_t ready)
 {
     CHECK(tag == 0 && ready == POLL_READ);
