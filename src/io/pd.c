@@ -15,7 +15,8 @@
  * Invariants
  * 1. An operation is on a queue only while the descriptor is registered with a poller, and neither closing
  *    nor cancelled.
- * 2. An event wakes one operation of its direction, and everybody who only watches (selects). One that was
+ * 2. An event wakes one operation of its direction, and everybody who only watches (selects), if it is ready
+ *    still: io_uring may tell of what was read long before, by one who did not have to wait. One that was
  *    woken tries; if it got something it wakes the next that tries, since there may be more: pd_end. If there
  *    is nothing, the next event is still to come. Who only watches is told by events alone: that somebody
  *    has read, or given up, does not make it ready.
@@ -334,10 +335,11 @@ __attribute__((no_sanitize("thread"))) void pd_prefetch(uint64_t far, uint64_t n
 struct waiter *pd_event(uint64_t tag, uint32_t ready)
 {
     struct taken t = {NULL, &t.first};
-    struct pd *pd = pd_get((int)(uint32_t)tag);
+    int fd = (int)(uint32_t)tag;
+    struct pd *pd = pd_get(fd);
     uint64_t word = word_lock(&pd->word);
     if (likely(pd->registered && pd->seq == (uint32_t)(tag >> 32))) {
-        event_locked(pd, ready, &t);
+        event_locked(pd, fd, ready, &t);
     }
     word_unlock(&pd->word, word);
     return t.first;

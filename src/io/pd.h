@@ -49,15 +49,19 @@ static inline bool wake_locked(struct pd *pd, struct chan_op *op, int why, struc
     return true;
 }
 
-/* Who only watches, and one of the others; all: everybody. */
-static inline void wake_queue_locked(struct pd *pd, enum fd_mode mode, bool all, int why,
-                                     struct taken *t)
+/* One of those who try; and who only watches, if it is ready still: the event may be of what somebody has taken
+ * before they came. Then another is to come. */
+static inline void wake_ready_locked(struct pd *pd, int fd, enum fd_mode mode, struct taken *t)
 {
-    bool woken = false;
+    bool woken = false, looked = false, ready = false;
     for (struct chan_op *op = pd->q[mode].first, *next; op; op = next) {
         next = op->next;
-        if (all || op->fd.watches || !woken) {
-            woken |= wake_locked(pd, op, why, t) && !op->fd.watches;
+        if (op->fd.watches && !looked) {
+            ready = fd_is_ready(fd, mode);
+            looked = true;
+        }
+        if (op->fd.watches ? ready : !woken) {
+            woken |= wake_locked(pd, op, 0, t) && !op->fd.watches;
         }
     }
 }
@@ -83,21 +87,23 @@ static inline void wake_all_locked(struct pd *pd, int why, struct taken *t)
 {
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
         news_locked(pd, (enum fd_mode)mode);
-        wake_queue_locked(pd, (enum fd_mode)mode, true, why, t);
+        while (pd->q[mode].first) {
+            wake_locked(pd, pd->q[mode].first, why, t);
+        }
     }
 }
 
-static inline void event_locked(struct pd *pd, uint32_t ready, struct taken *t)
+static inline void event_locked(struct pd *pd, int fd, uint32_t ready, struct taken *t)
 {
     pd->odd |= (ready & POLL_ODD) != 0;
     if (ready & POLL_READ) {
         news_locked(pd, FD_READ);
         pd->empty = false;
-        wake_queue_locked(pd, FD_READ, false, 0, t);
+        wake_ready_locked(pd, fd, FD_READ, t);
     }
     if (ready & POLL_WRITE) {
         news_locked(pd, FD_WRITE);
-        wake_queue_locked(pd, FD_WRITE, false, 0, t);
+        wake_ready_locked(pd, fd, FD_WRITE, t);
     }
 }
 

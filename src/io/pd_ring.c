@@ -91,7 +91,7 @@ struct waiter *pd_ring_event(uint64_t tag, enum fd_mode mode, uint32_t ready, bo
     struct pd *pd = pd_get(fd);
     uint64_t word = word_lock(&pd->word);
     if (likely(pd->seq == (uint32_t)(tag >> 32) && !(pd->ring & RING_STOPS(mode)))) {
-        event_locked(pd, ready, &t);
+        event_locked(pd, fd, ready, &t);
         pd->told |= (uint8_t)(1u << mode);
     }
     if (over) {

@@ -268,3 +268,34 @@ TEST_ATTR(error_queue, PROCS)
     CHECK_EQ(pirn_run_config(&ring, wait_with_an_error_queued, NULL), 0);
     CHECK_EQ(pirn_run(wait_with_an_error_queued, NULL), 0);
 }
+
+/* --- what came late ----------------------------------------------------------------------------------------- */
+
+/* What was read before the wait began is no news to it, though the ring tells of it only now. */
+static int watch_after_the_read(void *arg)
+{
+    (void)arg;
+    int fd[2];
+    char c;
+    CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_fd_adopt(fd[0]), 0);
+    for (int i = 0; i < 300; i++) {
+        CHECK_EQ(write(fd[1], "x", 1), 1);
+        CHECK_EQ(pirn_read(fd[0], &c, 1), 1);
+        if (i % 2) {
+            CHECK_EQ(pirn_fd_wait(fd[0], PIRN_IN, pirn_now() + 50 * PIRN_US), -ETIMEDOUT);
+        } else {
+            int chosen = pirn_select(PIRN_READABLE(fd[0]), PIRN_AFTER(50 * PIRN_US));
+            CHECK_EQ(chosen, 1);
+        }
+    }
+    CHECK_EQ(pirn_close(fd[0]), 0);
+    CHECK_EQ(pirn_close(fd[1]), 0);
+    return 0;
+}
+
+TEST_ATTR(no_stale_readiness, PROCS)
+{
+    CHECK_EQ(pirn_run_config(&ring, watch_after_the_read, NULL), 0);
+    CHECK_EQ(pirn_run(watch_after_the_read, NULL), 0);
+}
