@@ -40,7 +40,7 @@ PIRN_API_ int pirn_fdatasync(int fd);
  * From a file to a socket or pipe. Returns when n bytes are sent, or the file ends: how many; fewer, if a
  * context ended or something failed when some had been sent, and the next call says what. offset NULL:
  * from where the file stands; else from *offset, which is moved on. A peer that is gone is -EPIPE, never
- * SIGPIPE. On a socket without O_NONBLOCK a context does not end what has begun.
+ * SIGPIPE. To a descriptor without O_NONBLOCK it sends small pieces, each when there is room for it.
  */
 PIRN_API_ ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n);
 

@@ -13,9 +13,10 @@
  * and what was written until then is the result, if that is not nothing. SIGPIPE is raised for
  * descriptors 1 and 2 only, if they are not sockets.
  *
- * Some calls go on until the kernel returns, and the number is closed then: reads and writes of files;
- * pirn_connect and pirn_sendfile on a socket that is blocking; and, on a terminal, FIFO or listener that is
- * blocking, who was told that it is ready when another process, or a plain call, was faster.
+ * Some calls go on until the kernel returns, and the number is closed then: reads and writes of files; on a
+ * terminal, FIFO or listener that is blocking, and for pirn_sendfile on any that is, who was told that it is ready
+ * when another process, or another call, was faster; pirn_sendfile of datagrams on a socket that is blocking;
+ * and pirn_connect on one whose SO_SNDTIMEO the program has set, for that time.
  */
 #ifndef PIRN_IO_H
 #define PIRN_IO_H
@@ -51,7 +52,8 @@ PIRN_API_ ssize_t pirn_sendmsg(int fd, const struct msghdr *msg, int flags); /* 
 
 /*
  * What accept gives is non-blocking and closed at exec. While there are no descriptors or memory for
- * one more connection it waits, and tries again.
+ * one more connection it waits, and tries again. A connect that has ended early goes on in the kernel; if the
+ * socket is blocking, another one waits for it. (SO_SNDTIMEO of such a socket is changed while it begins.)
  */
 PIRN_API_ int pirn_accept(int fd, struct sockaddr *addr, pirn_socklen *len);
 PIRN_API_ int pirn_connect(int fd, const struct sockaddr *addr, pirn_socklen len);

@@ -21,10 +21,14 @@
  * Each counts as a call that uses the descriptor (fd_begin): it may make more than one system call, or the
  * ring's thread makes it, and the number must not have become another file's by then.
  *
+ * A file is sent like a write: io.c waits for room, and on a descriptor that is blocking one call at a time sends
+ * no more than there is room for.
+ *
  * Contexts: an operation of the ring is cancelled, and waited for, since the kernel may still write to the
  * buffer. One on a thread goes on to its end. Neither begins when the context has ended already, but what
  * was in the page cache is returned all the same.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/stat.h>
 
@@ -32,9 +36,11 @@
 #include "io/fd.h"
 #include "io/files.h"
 #include "io/held.h"
+#include "io/io.h"
 #include "io/pool.h"
 #include "io/uring.h"
 #include "os/iosys.h"
+#include "os/sysio.h"
 
 #define HAND_OFF_FIRST 2u
 #define MOST ((size_t)0x7ffff000) /* what the kernel takes at a time */
@@ -236,42 +242,38 @@ EXPORT int pirn_fdatasync(int fd)
 
 /* --- file to socket ---------------------------------------------------------------------------------------- */
 
-static ssize_t sendfile_announced(int out, int in, off_t *offset, size_t n)
+/* It may wait for the file, so it is always made in a blocking section; for room only by who waits for that. */
+static ssize_t try_sendfile(struct io *io)
 {
-    pirn_blocking_begin();
-    ssize_t r = sys_sendfile(out, in, offset, n);
-    pirn_blocking_end();
-    return r;
+    int flags = sys_flags(io->fd);
+    if (!io->total || flags < 0) {
+        return sys_sendfile(io->fd, io->in, io->offset, 0);
+    }
+    bool blocks = !(flags & O_NONBLOCK);
+    io->at_once = !blocks ? SIZE_MAX : io->at_once ? io->at_once : sys_writes_at_once(io->fd);
+    return blocks ? IO_BLOCKS : IO_BLOCK_NOW;
 }
 
-static ssize_t send_on(struct fd_use *to, int in, off_t *offset, size_t n)
+static ssize_t block_sendfile(struct io *io)
 {
-    size_t done = 0;
     ssize_t r;
-    int out = to->fd;
     do {
-        int err = stop_point() ? pending_ctx_err() : 0;
-        err = err ? err : fd_again(to, true); /* closed meanwhile, or too late */
-        r = err ? err : sendfile_announced(out, in, offset, n - done);
-        if (r == -EAGAIN) {
-            r = pirn_fd_wait(out, PIRN_OUT, PIRN_NEVER);
-            r = r < 0 ? r : -EINTR;
-        }
-        done += r > 0 ? (size_t)r : 0;
-    } while ((r > 0 && done < n) || r == -EINTR);
-    return done ? (ssize_t)done : r;
+        r = sys_sendfile(io->fd, io->in, io->offset, min_u64(io->total - io->done, io->at_once));
+    } while (r == -EINTR);
+    return r;
 }
 
 EXPORT ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n)
 {
-    struct fd_use to, from;
-    ssize_t r = fd_begin(&to, out, FD_WRITE);
-    if (!r) {
-        r = fd_begin(&from, in, FD_READ);
-        r = r ? r : send_on(&to, in, offset, min_u64(n, MOST));
-        fd_end(&from);
-    }
-    fd_end(&to);
+    struct io io = IO_INIT(out, FD_WRITE, try_sendfile, block_sendfile);
+    struct fd_use from;
+    io.in = in;
+    io.offset = offset;
+    io.total = min_u64(n, MOST);
+    io.all = true;
+    ssize_t r = fd_begin(&from, in, FD_READ);
+    r = r ? r : io_run(&io);
+    fd_end(&from);
     return r;
 }
 

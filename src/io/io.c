@@ -178,6 +178,12 @@ static short poll_events(const struct io *io)
     return io->mode == FD_READ ? POLLIN | POLLPRI | POLLRDHUP : POLLOUT;
 }
 
+/* A write that goes on until all is written. */
+static bool has_more(struct io *io, ssize_t r)
+{
+    return r > 0 && io->all && (io->done += (size_t)r) < io->total;
+}
+
 /* No runtime runs, or it has ended meanwhile. */
 static ssize_t run_outside(struct io *io)
 {
@@ -186,7 +192,7 @@ static ssize_t run_outside(struct io *io)
         if (r == IO_BLOCKS || r == IO_BLOCK_NOW) {
             r = io->block(io);
         }
-        if (r > 0 && io->all && (io->done += (size_t)r) < io->total) {
+        if (has_more(io, r)) {
             continue;
         }
         if (r == IO_PAUSE && now_ns() < io->deadline) {
@@ -254,6 +260,15 @@ static int may_begin(const struct visit *v, struct pd *pd, struct io *io)
     return !err && until != PIRN_NEVER && until <= now_ns() ? time_is_up(pd, io) : err;
 }
 
+/* One that has written some, and has more: 0, or why it is over. */
+static int go_on(const struct visit *v, struct pd *pd, struct io *io)
+{
+    int err = pd_again(pd, io->mode, &io->look);
+    err = err ? err : may_begin(v, pd, io);
+    io->leaves_room = err;
+    return err;
+}
+
 static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
 {
     ssize_t r = may_begin(v, pd, io);
@@ -264,7 +279,10 @@ static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
     for (;;) {
         r = spare ? -EAGAIN : attempt(v, pd, io);
         spare = false;
-        if (r > 0 && io->all && (io->done += (size_t)r) < io->total && !outside(v)) {
+        if (has_more(io, r) && !outside(v)) {
+            if ((r = go_on(v, pd, io))) {
+                return r;
+            }
             continue;
         }
         if (!must_wait(r) || unlikely(outside(v))) {
@@ -276,7 +294,10 @@ static ssize_t try_and_wait(struct visit *v, struct pd *pd, struct io *io)
         int err = io_wait(v, pd, io, r == IO_PAUSE);
         if (unlikely(err == FD_NOT_POLLABLE)) {
             r = call_blocking(v, io);
-            if (r > 0 && io->all && (io->done += (size_t)r) < io->total && !outside(v)) {
+            if (has_more(io, r) && !outside(v)) {
+                if ((r = go_on(v, pd, io))) {
+                    return r;
+                }
                 continue;
             }
             if (!must_wait(r)) {
@@ -324,7 +345,7 @@ ssize_t io_run(struct io *io)
         if (likely(!outside(&v))) {
             bool drained = io->hints && r > 0 && (size_t)r < io->total;
             /* One that paused left what it was woken for. */
-            bool passes_on = !ended_early(r) || io->pause;
+            bool passes_on = !ended_early(r) || io->pause || io->leaves_room;
             second = pd_end(pd, io->fd, io->mode, passes_on, drained, io->look.edge);
             if (unlikely(second == PD_LETS_GO)) {
                 int err;

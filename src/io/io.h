@@ -26,7 +26,8 @@ struct io {
     size_t total; /* bytes in all; done: so far, of a write that goes on until all is written */
     size_t done;
     bool all;
-    size_t at_once; /* bytes that the call that blocks may write; 0: not known yet */
+    bool leaves_room; /* it ended before there was no more room: others may go on */
+    size_t at_once;   /* bytes that the call that blocks may write; 0: not known yet */
     struct pd_look look;
     uint64_t era; /* of the runtime in which it began */
     int64_t pause;
@@ -40,6 +41,8 @@ struct io {
     socklen_t *len;
     int flags;
     bool started;
+    int in; /* of a file that is sent, with its offset, or NULL */
+    off_t *offset;
 };
 
 #define IO_INIT(fd_, mode_, attempt_, block_)                                                      \

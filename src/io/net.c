@@ -2,8 +2,11 @@
 /*
  * Connections: accept, connect, and the calls that begin with a text, listen and dial.
  *
- * connect is begun, and then it is waited until the socket can be written to, and its error asked. A
- * blocking socket of the program's is connected in a blocking section, since its flags are not ours.
+ * connect is begun, and then it is waited until the socket can be written to, and its error asked. On a
+ * blocking socket of the program's it is begun in a blocking section, with a time-out (SO_SNDTIMEO) of one tick
+ * for as long as that takes: then it goes on by itself, and is waited for like any other. Its flags are not ours;
+ * the option means nothing to a socket before it is connected. If the program has set it, that is the time
+ * after which it can be ended.
  *
  * dial with several addresses (rule of RFC 8305): one attempt after the other, each as soon as the one
  * before has failed or 300 ms have passed, at most four at a time; the first that is connected wins and the others are
@@ -113,9 +116,9 @@ static ssize_t try_connect(struct io *io)
 
 static ssize_t block_connect(struct io *io)
 {
-    int r = begin_connect(io->fd, io->addr, *io->len);
-    io->started = r == -EINPROGRESS; /* interrupted */
-    return io->started ? -EAGAIN : r;
+    int r = sys_connect_shortly(io->fd, io->addr, *io->len);
+    io->started = r == -EINPROGRESS || r == -EALREADY || r == -EINTR;
+    return io->started ? -EAGAIN : r == -EAGAIN ? IO_PAUSE : r;
 }
 
 static int connect_until(int fd, const struct sockaddr *addr, socklen_t len, int64_t deadline)

@@ -52,6 +52,9 @@ ssize_t sys_writev(int fd, const struct iovec *iov, int n, bool sigpipe);
 size_t sys_writes_at_once(int fd); /* bytes that don't wait if it is ready; SIZE_MAX: not known */
 int sys_accept(int fd, struct sockaddr *addr, socklen_t *len);
 int sys_connect(int fd, const struct sockaddr *addr, socklen_t len);
+/* The same on a blocking socket, for a moment: -EINPROGRESS or -EALREADY, it goes on by itself; -EAGAIN: it has not
+ * begun. Its SO_SNDTIMEO is changed for that moment, unless it has one. */
+int sys_connect_shortly(int fd, const struct sockaddr *addr, socklen_t len);
 
 int sys_close(int fd);
 /* Frees the number without waiting. What would wait for something (unsent data, a device) is left to the

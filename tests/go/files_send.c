@@ -178,9 +178,6 @@ static void closed_while_it_sends(int flags)
     CHECK_EQ(pirn_close(fd), 0);
     CHECK(is_still(fd, &file));
     CHECK_EQ(pirn_close(fds[0]), 0);
-    if (!flags) {
-        CHECK(is_still(fds[0], &socket));
-    }
     CHECK_EQ(pirn_pread(fd, buf, 1, 0), -EBADF); /* none begins any more */
     CHECK_EQ(pirn_fsync(fd), -EBADF);
     ssize_t n, all = 0;
