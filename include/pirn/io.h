@@ -81,7 +81,8 @@ PIRN_API_ int pirn_fd_wait(int fd, int events, pirn_ns deadline);
 /*
  * Pirn keeps it registered with its poller, as it does with those that it made: cheaper, but it must be
  * closed by pirn_close, and its number not be given to another file by dup2. To be called, once more for what
- * pirn made, after TCP_ULP was set (TLS by the kernel): reads then end before all that has come.
+ * pirn made, after TCP_ULP was set (TLS by the kernel): reads then end before all that has come. Until then a read may
+ * wait for what is there already; it goes on by the call.
  */
 PIRN_API_ int pirn_fd_adopt(int fd);
 

@@ -485,6 +485,7 @@ void pd_give(int fd)
 /* One that may be in use already; or is adopted again, since it is not a plain stream any more. */
 int pd_adopt(int fd, enum fd_kind kind, bool streams)
 {
+    struct taken t = {NULL, &t.first};
     struct pd *pd = pd_get(fd);
     if (!pd) {
         return -ENOMEM;
@@ -494,10 +495,17 @@ int pd_adopt(int fd, enum fd_kind kind, bool streams)
     if (!err) {
         pd->kind = (uint8_t)kind;
         pd->ours = true;
+        if (pd->streams && !streams) { /* who waits may do so because of a hint that was wrong */
+            news_locked(pd, FD_READ);
+            pass_on_locked(pd, FD_READ, &t);
+        }
         pd->streams = streams;
         pd->empty = pd->empty && streams;
     }
     word_unlock(&pd->word, word);
+    if (unlikely(t.first)) {
+        waiter_ready_list(t.first);
+    }
     return err;
 }
 
