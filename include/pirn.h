@@ -20,6 +20,10 @@
  *
  * Results are >= 0 or -errno, never through errno. A caller's mistake is a
  * panic: a message, the goroutines, exit 2.
+ *
+ * fork: if a runtime runs, the child may exec or _exit. Any call into pirn is a
+ * fatal error there, but for errno (pirn_errno_location) and pirn_version. If
+ * none runs, the child is a process like any other.
  */
 #ifndef PIRN_H
 #define PIRN_H

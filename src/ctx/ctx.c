@@ -107,6 +107,7 @@ void ctx_unref(struct pirn_ctx *ctx)
 
 EXPORT pirn_ctx *pirn_ctx_retain(pirn_ctx *ctx)
 {
+    not_forked();
     if (ctx && ctx != &background && at_add(&ctx->handles, 1, RELAXED) == 0) {
         ctx_ref(ctx); /* a goroutine whose own it is makes it a handle again */
     }
@@ -115,6 +116,7 @@ EXPORT pirn_ctx *pirn_ctx_retain(pirn_ctx *ctx)
 
 EXPORT void pirn_ctx_release(pirn_ctx *ctx)
 {
+    not_forked();
     if (!ctx || ctx == &background) {
         return;
     }
@@ -213,6 +215,7 @@ void ctx_cancel(struct pirn_ctx *ctx, struct visit v, int err, int cause)
 
 EXPORT void pirn_ctx_cancel(pirn_ctx *ctx, int cause)
 {
+    not_forked();
     if (ctx == &background) {
         misuse("context: the background can't be cancelled");
     }
@@ -306,6 +309,7 @@ static bool link_to_parent(struct pirn_ctx *ctx)
 
 static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool detached)
 {
+    not_forked();
     if (!parent) {
         misuse("cannot create context from nil parent");
     }
@@ -336,6 +340,7 @@ static struct pirn_ctx *ctx_make(struct pirn_ctx *parent, int64_t deadline, bool
 
 EXPORT pirn_ctx *pirn_ctx_background(void)
 {
+    not_forked();
     return &background;
 }
 
@@ -356,6 +361,7 @@ EXPORT pirn_ctx *pirn_ctx_with_timeout(pirn_ctx *parent, pirn_ns ns)
 
 EXPORT pirn_ctx *pirn_ctx_with_value(pirn_ctx *parent, const void *key, void *value)
 {
+    not_forked();
     if (parent && !key) {
         misuse("nil key");
     }
@@ -386,11 +392,13 @@ void ctx_watches_signals(struct pirn_ctx *ctx)
 
 EXPORT int pirn_ctx_err(pirn_ctx *ctx)
 {
+    not_forked();
     return err_now(ctx);
 }
 
 EXPORT int pirn_ctx_cause(pirn_ctx *ctx)
 {
+    not_forked();
     if (!err_now(ctx)) {
         return 0;
     }
@@ -402,11 +410,13 @@ EXPORT int pirn_ctx_cause(pirn_ctx *ctx)
 
 EXPORT pirn_ns pirn_ctx_deadline(pirn_ctx *ctx)
 {
+    not_forked();
     return ctx->deadline;
 }
 
 EXPORT void *pirn_ctx_value(pirn_ctx *ctx, const void *key)
 {
+    not_forked();
     for (; ctx; ctx = ctx->parent) {
         if (ctx->key && ctx->key == key) {
             return ctx->value;
@@ -417,6 +427,7 @@ EXPORT void *pirn_ctx_value(pirn_ctx *ctx, const void *key)
 
 EXPORT pirn_chanv *pirn_ctx_donev(pirn_ctx *ctx)
 {
+    not_forked();
     ctx = ctx ? ctx : pirn_ctx_current();
     if (ctx->deadline == PIRN_NEVER) {
         return ctx->done;
@@ -475,6 +486,7 @@ EXPORT pirn_ctx *pirn_ctx_use(pirn_ctx *ctx)
 
 EXPORT pirn_timer *pirn_ctx_after_func(pirn_ctx *ctx, void (*fn)(void *), void *arg)
 {
+    not_forked();
     struct pirn_timer *t = timer_of_func(fn, arg);
     ctx = ctx ? ctx : pirn_ctx_current();
     timer_say_set(t);

@@ -28,11 +28,13 @@ EXPORT void pirn_group_init(pirn_group *g, pirn_ctx *parent)
 
 EXPORT pirn_ctx *pirn_group_ctx(pirn_group *g)
 {
+    not_forked();
     return g->ctx_;
 }
 
 EXPORT void pirn_group_cancel(pirn_group *g)
 {
+    not_forked();
     if (g->ctx_) { /* else it has ended */
         pirn_ctx_cancel(g->ctx_, 0);
     }

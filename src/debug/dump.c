@@ -151,6 +151,7 @@ EXPORT int pirn_dump(int fd)
 
 EXPORT int pirn_backtrace(void **pcs, int max)
 {
+    not_forked();
     struct unwind u = {.known = 0};
     unwind_here(&u);
     int n = backtrace_innermost(&u, pcs, max); /* without this frame */
@@ -160,6 +161,7 @@ EXPORT int pirn_backtrace(void **pcs, int max)
 
 EXPORT void pirn_backtrace_print(int fd, void *const *pcs, int n)
 {
+    not_forked();
     backtrace_print(fd, pcs, n, false);
 }
 

@@ -346,6 +346,7 @@ static int wait_counted(int fd, int events, pirn_ns deadline)
 /* It is counted throughout: a number that is closed meanwhile would look ready. */
 EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
 {
+    not_forked();
     struct fd_use use;
     if (!(events & (PIRN_IN | PIRN_OUT)) || events & ~(PIRN_IN | PIRN_OUT)) {
         return -EINVAL;

@@ -247,6 +247,7 @@ static int listen_at(const struct net_addr *a, struct net_kind kind, bool both)
 
 EXPORT int pirn_listen(const char *net, const char *addr)
 {
+    not_forked();
     struct addr_list list = {.n = 0};
     struct net_kind kind;
     int err = net_parse(net, &kind);
@@ -420,6 +421,7 @@ static int dial_list(const struct addr_list *list, int type, int64_t deadline)
 
 EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)
 {
+    not_forked();
     struct addr_list list = {.n = 0};
     struct net_kind kind;
     int err = net_parse(net, &kind);

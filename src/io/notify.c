@@ -42,6 +42,7 @@ void signal_end_of(struct pirn_ctx *ctx)
 
 EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
 {
+    not_forked();
     uint64_t set = set_of(sigs, n);
     struct watch *w = malloc(sizeof *w);
     if (!w) {
@@ -71,6 +72,7 @@ EXPORT pirn_ctx *pirn_ctx_with_signals(pirn_ctx *parent, const int *sigs, int n)
 
 EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
 {
+    not_forked();
     if (!c) {
         misuse("signal notify using nil channel");
     }
@@ -93,6 +95,7 @@ EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
 
 EXPORT void pirn_signal_stopv(pirn_chanv *c)
 {
+    not_forked();
     if (!c) {
         return;
     }
@@ -107,6 +110,7 @@ EXPORT void pirn_signal_stopv(pirn_chanv *c)
 
 static int let_be(int sig, enum signal_action to)
 {
+    not_forked();
     struct watch *gone = NULL;
     if (!signal_can_be_caught(sig)) {
         return -EINVAL;
@@ -130,6 +134,7 @@ EXPORT int pirn_signal_reset(int sig)
 
 EXPORT bool pirn_signal_ignored(int sig)
 {
+    not_forked();
     struct sigaction sa;
     return preempt_sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
 }

@@ -129,6 +129,7 @@ static struct addrinfo *copy_all(const struct addrinfo *a)
 
 EXPORT void pirn_resolve_free(struct addrinfo *res)
 {
+    not_forked();
     if (res) {
         freeaddrinfo(res);
     }

@@ -65,6 +65,7 @@ static ssize_t block_read(struct io *io)
 
 static ssize_t read_parts(int fd, const struct iovec *iov, int n)
 {
+    not_forked();
     if (n < 0 || n > IOV_MAX) {
         return -EINVAL;
     }
@@ -91,6 +92,7 @@ EXPORT ssize_t pirn_readv(int fd, const struct iovec *iov, int n)
 
 EXPORT ssize_t pirn_read_full(int fd, void *buf, size_t n)
 {
+    not_forked();
     size_t done = 0;
     while (done < n) {
         ssize_t r = pirn_read(fd, (char *)buf + done, n - done);
@@ -178,6 +180,7 @@ static ssize_t block_write(struct io *io)
 
 static ssize_t write_parts(int fd, const struct iovec *iov, int n)
 {
+    not_forked();
     if (n < 0 || n > IOV_MAX) {
         return -EINVAL;
     }

@@ -143,6 +143,7 @@ void defer_call(struct pirn_defer_ *d, void **fp)
 /* The block is left: by the program, or by who unwinds its frame for a panic. */
 EXPORT void pirn_defer_end_(struct pirn_defer_ *d)
 {
+    not_forked();
     if (!is_set(d)) {
         return;
     }

@@ -323,6 +323,7 @@ static NOINLINE struct pirn_panic_info *caught(struct gtop *top, struct attempt 
 
 EXPORT NOINLINE pirn_panic_info *pirn_try(void (*fn)(void *), void *arg)
 {
+    not_forked();
     struct gtop *top = top_here();
     struct attempt t = {.panics = top->panics, .running = top->running, .unwinds = top->unwinds};
     struct cxx_globals *cxx = cxx_here();
@@ -343,11 +344,13 @@ EXPORT NOINLINE pirn_panic_info *pirn_try(void (*fn)(void *), void *arg)
 
 EXPORT const char *pirn_panic_message(const pirn_panic_info *p)
 {
+    not_forked();
     return p->message;
 }
 
 EXPORT void pirn_panic_free(pirn_panic_info *p)
 {
+    not_forked();
     if (p) {
         panic_free(p);
     }
@@ -386,6 +389,7 @@ static void *const *outer_frame(const struct running *r, void *const *frame)
  * another name. A lambda of C++ is called by a function that the compiler has made. */
 EXPORT const char *pirn_recover_(void *frame, const char *function)
 {
+    not_forked();
     struct running *r = top_here()->running;
     void *const *f = frame;
     if (!r || (r->name && strcmp(function, r->name) != 0)) {
@@ -401,6 +405,7 @@ EXPORT const char *pirn_recover_(void *frame, const char *function)
 /* By its address, or from another language. Its caller may have no frame pointer of its own. */
 EXPORT const char *pirn_recover(void)
 {
+    not_forked();
     struct running *r = top_here()->running;
     void *const *f = __builtin_frame_address(0);
     tool_looks_at(f, 2 * sizeof *f);

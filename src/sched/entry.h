@@ -19,6 +19,20 @@ static inline struct m *getm(void)
     return arch_thread_word(offset);
 }
 
+/*
+ * fork.c: this is the child of a fork of a process in which a runtime ran. Plain: it is set before the child, which
+ * has one thread, goes on. Every public call asks, in enter() or stop_point() if its goroutine is not asked there by
+ * M_FORKED, or else before it does anything.
+ */
+extern bool forked;
+COLD _Noreturn void forked_call(void);
+static inline void not_forked(void)
+{
+    if (unlikely(forked)) {
+        forked_call();
+    }
+}
+
 _Noreturn void m_leave_for_good(struct m *mp);
 void m_become_foreign(void);
 static inline bool m_told_to_stop(const struct m *mp)
@@ -57,6 +71,8 @@ static inline struct m *enter(void)
         if (unlikely(at_load(&mp->attention, RELAXED))) {
             enter_slow(mp);
         }
+    } else {
+        not_forked();
     }
     return mp;
 }
@@ -87,7 +103,9 @@ void stop_here(struct m *mp);
 static inline struct m *stop_point(void)
 {
     struct m *mp = getm();
-    if (mp && unlikely(at_load(&mp->attention, RELAXED))) {
+    if (unlikely(!mp)) {
+        not_forked();
+    } else if (unlikely(at_load(&mp->attention, RELAXED))) {
         stop_here(mp);
     }
     return mp;

@@ -24,9 +24,6 @@ bool foreign_enter(void)
             }
             at_add(&sched.nforeign, (uint32_t)-1, RELAXED); /* it has touched nothing */
         }
-        if (unlikely(life == LIFE_FORKED)) {
-            forked_call();
-        }
         if (life != LIFE_DRAINING) {
             return false;
         }

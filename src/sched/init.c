@@ -21,6 +21,16 @@ struct sched sched = {.lock = LOCK_INIT(RANK_SCHED)};
 static struct lock life_lock = LOCK_INIT(RANK_LIFE);
 static uint32_t nstarts; /* under life_lock */
 
+void life_hold(void)
+{
+    lock(&life_lock);
+}
+
+void life_let_go(void)
+{
+    unlock(&life_lock);
+}
+
 const char *g_status_name(uint32_t status)
 {
     switch (status) {
@@ -266,9 +276,6 @@ static void drop_start(void)
 static int take_start(const pirn_config *config, bool *first)
 {
     int err = 0;
-    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
-        forked_call();
-    }
     lock(&life_lock);
     *first = nstarts == 0;
     if (*first) {
@@ -281,10 +288,11 @@ static int take_start(const pirn_config *config, bool *first)
 
 EXPORT int pirn_start_n(const pirn_config *config, size_t size)
 {
+    not_forked();
     pirn_config known = {0};
     bool first;
     int err = config ? versioned_copy(&known, sizeof known, config, size) : 0;
-    if (getm() && at_load(&sched.life, RELAXED) != LIFE_FORKED) {
+    if (getm()) {
         return -EBUSY;
     }
     return err ? err : take_start(&known, &first);
@@ -292,9 +300,7 @@ EXPORT int pirn_start_n(const pirn_config *config, size_t size)
 
 EXPORT int pirn_stop(void)
 {
-    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
-        forked_call();
-    }
+    not_forked();
     if (getm()) {
         return -EDEADLK;
     }
@@ -345,14 +351,12 @@ static int open_standard_fds(void)
 
 EXPORT int pirn_run_config_n(const pirn_config *config, size_t size, int (*fn)(void *), void *arg)
 {
+    not_forked();
     pirn_config known = {0};
     bool first;
     int err = config ? versioned_copy(&known, sizeof known, config, size) : 0;
     if (err || !fn) {
         return err ? err : -EINVAL;
-    }
-    if (at_load(&sched.life, RELAXED) == LIFE_FORKED) {
-        forked_call();
     }
     if (getm()) {
         return -EBUSY;
@@ -395,11 +399,13 @@ EXPORT const char *pirn_version(void)
 
 EXPORT pirn_ns pirn_now(void)
 {
+    not_forked();
     return now_ns();
 }
 
 EXPORT pirn_ns pirn_deadline(pirn_ns ns)
 {
+    not_forked();
     pirn_ns when;
     return __builtin_add_overflow(now_ns(), ns, &when) ? (ns < 0 ? 0 : PIRN_NEVER) : when;
 }

@@ -15,6 +15,16 @@ static struct lock local_lock = LOCK_INIT(RANK_LOCAL);
 static at_u32 nkeys; /* keys live as long as the process */
 static void (*dtors[KEYS_MAX])(void *);
 
+void local_hold(void)
+{
+    lock(&local_lock);
+}
+
+void local_let_go(void)
+{
+    unlock(&local_lock);
+}
+
 EXPORT int pirn_local_new(pirn_local_key *key, void (*dtor)(void *))
 {
     enter();

@@ -54,10 +54,15 @@ struct m *m_after(const struct m *mp);
 void visit_wait(struct note *n);
 void bound_leaves(struct m *mp, struct g *gp);
 
-/* sigstack.c, fork.c */
+/* init.c, local.c: their locks, over a fork */
+void life_hold(void);
+void life_let_go(void);
+void local_hold(void);
+void local_let_go(void);
+
+/* sigstack.c */
 void sigstack_start(void);
 void sigstack_look(void);
-COLD _Noreturn void forked_call(void);
 
 /* park.c; waiting itself is in park.h */
 typedef bool commit_fn(struct g *gp, void *arg);

@@ -258,6 +258,7 @@ COLD static _Noreturn void cant_go(int err, struct pirn_wg *wg)
 
 EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), void *arg)
 {
+    not_forked();
     pirn_attr known = {0};
     if (!fn) {
         return -EINVAL;
@@ -275,6 +276,7 @@ EXPORT int pirn_spawn_n(const pirn_attr *attr, size_t size, void (*fn)(void *), 
 
 EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, struct pirn_wg *wg)
 {
+    not_forked();
     if (wg && is_defer(wg)) {
         struct gstart start = {.fn = (void (*)(void))fn, .slot = {(uintptr_t)arg}};
         defer_link(defer_of(wg), &start, G_SIMPLE, site);
@@ -292,6 +294,7 @@ EXPORT void pirn_go_simple_(void (*fn)(void *), void *arg, const char *site, str
 EXPORT void pirn_go_captured_(void (*fn)(void), unsigned flags, const char *site,
                               struct pirn_wg *wg)
 {
+    not_forked();
     struct gstart start = {.fn = fn};
     uint16_t gflags = 0;
     unsigned n = flags >> 8;

@@ -86,6 +86,7 @@ static NOINLINE void end_attentive(struct m *mp)
 
 EXPORT void pirn_blocking_end(void)
 {
+    not_forked();
     struct m *mp = getm();
     uint32_t where = M_ANNOUNCED;
     if (unlikely(!mp)) {

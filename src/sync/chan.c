@@ -430,6 +430,7 @@ bool chan_close(pirn_chanv *c)
 
 EXPORT void pirn_chanv_close(pirn_chanv *c)
 {
+    not_forked();
     if (!c) {
         misuse("close of nil channel");
     }
@@ -443,11 +444,13 @@ EXPORT void pirn_chanv_close(pirn_chanv *c)
 
 EXPORT size_t pirn_chanv_len(const pirn_chanv *c)
 {
+    not_forked();
     return c && !c->timer ? chan_count(at_load(&c->word, RELAXED)) : 0;
 }
 
 EXPORT size_t pirn_chanv_cap(const pirn_chanv *c)
 {
+    not_forked();
     return c && !c->timer ? c->cap : 0;
 }
 
@@ -455,6 +458,7 @@ EXPORT size_t pirn_chanv_cap(const pirn_chanv *c)
 
 EXPORT pirn_chanv *pirn_chanv_make(size_t elem, size_t cap)
 {
+    not_forked();
     size_t size;
     if (cap > CHAN_MOST || __builtin_mul_overflow(elem, cap, &size)
         || size > PTRDIFF_MAX - sizeof(pirn_chanv)) {
@@ -478,6 +482,7 @@ void chan_set_timer(pirn_chanv *c, struct pirn_timer *t)
 
 EXPORT pirn_chanv *pirn_chanv_retain(pirn_chanv *c)
 {
+    not_forked();
     if (c && at_add(&c->refs, 1, RELAXED) == 0) {
         misuse("retain of a channel after its last release");
     }
@@ -540,6 +545,7 @@ void chan_release(pirn_chanv *c)
 
 EXPORT void pirn_chanv_release(pirn_chanv *c)
 {
+    not_forked();
     uint64_t id;
     if (!drop_reference(c)) {
         return;

@@ -24,6 +24,7 @@ void chan_tell_fd(pirn_chanv *c, uint64_t word)
 
 EXPORT int pirn_chanv_fd(pirn_chanv *c)
 {
+    not_forked();
     if (!c) {
         return -EINVAL;
     }

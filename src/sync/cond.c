@@ -126,6 +126,7 @@ static struct waiter *take(pirn_cond *c)
 
 static void wake(pirn_cond *c, bool all)
 {
+    not_forked();
     struct waiter *first = NULL, **last = &first;
     if (!(at_load(state_of(c), RELAXED) & (WAITERS | WORD_LOCKED))) {
         return;

@@ -264,6 +264,7 @@ void mutex_forget(struct waiter *w)
 
 EXPORT void pirn_mutex_unlock(pirn_mutex *m)
 {
+    not_forked();
     if (unlikely(!unlock_fast(m))) {
         unlock_slow(m);
     }

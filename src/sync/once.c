@@ -21,6 +21,7 @@ static void end_once(void *arg)
 
 EXPORT void pirn_once_do(pirn_once *o, void (*fn)(void *), void *arg)
 {
+    not_forked();
     if (likely(at_load(done_of(o), ACQUIRE))) {
         tool_acquire(o);
         return;

@@ -141,6 +141,7 @@ void rwmutex_forget(struct waiter *w)
 
 static void let_go(pirn_rwmutex *m, bool writes)
 {
+    not_forked();
     at_u64 *state = state_of(m);
     uint64_t s = at_load(state, RELAXED);
     say_leaves(m, writes);

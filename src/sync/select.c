@@ -479,6 +479,7 @@ static NOINLINE int select_many(struct select *s, int other, int err)
 
 EXPORT int pirn_selectv(pirn_case *cases, int n)
 {
+    not_forked();
     int64_t deadline;
     int other = last_resort(cases, n, &deadline);
     struct chan_op few[SELECT_FEW];

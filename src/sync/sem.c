@@ -30,6 +30,7 @@ static void check_number(int64_t n)
 
 EXPORT void pirn_sem_init(pirn_sem *s, int64_t n)
 {
+    not_forked();
     check_number(n);
     *s = (pirn_sem){.n_ = n};
 }
@@ -45,6 +46,7 @@ static bool take(pirn_sem *s, int64_t n)
 
 EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
 {
+    not_forked();
     struct waiter foreign;
     struct sem_op op = {s, n};
     check_number(n);
@@ -67,6 +69,7 @@ EXPORT void pirn_sem_acquire(pirn_sem *s, int64_t n)
 
 EXPORT bool pirn_sem_try_acquire(pirn_sem *s, int64_t n)
 {
+    not_forked();
     check_number(n);
     enter();
     uint64_t word = word_lock(word_of(&s->state_));
@@ -108,6 +111,7 @@ void sem_forget(struct waiter *w)
 
 EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
 {
+    not_forked();
     int64_t sum;
     check_number(n);
     struct visit v = visit_begin();
@@ -131,6 +135,7 @@ EXPORT void pirn_sem_release(pirn_sem *s, int64_t n)
 
 EXPORT void pirn_barrier_init(pirn_barrier *b, int n)
 {
+    not_forked();
     if (n < 1) {
         misuse("barrier: for fewer than one");
     }

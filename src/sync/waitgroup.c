@@ -112,7 +112,8 @@ EXPORT void pirn_wg_add(pirn_wg *wg, int n)
     uint64_t s = at_load(state, RELAXED);
     int32_t sum = add_to(s, n);
     struct m *mp = getm();
-    bool may = !mp || (at_load(&mp->where, RELAXED) == M_USER && !at_load(&mp->attention, RELAXED));
+    bool may =
+        mp ? at_load(&mp->where, RELAXED) == M_USER && !at_load(&mp->attention, RELAXED) : !forked;
     if (unlikely(!may || s & WORD_LOCKED || sum < 0 || (sum == 0 && s & WAITERS))) {
         add_inside(wg, n);
         return;

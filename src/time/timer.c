@@ -299,6 +299,7 @@ static int set_func_timer(struct pirn_timer *t, pirn_ns ns)
 
 EXPORT pirn_timer *pirn_after_func(pirn_ns ns, void (*fn)(void *), void *arg)
 {
+    not_forked();
     struct pirn_timer *t = timer_of_func(fn, arg);
     if (set_func_timer(t, ns) < 0) {
         free(t);
@@ -314,6 +315,7 @@ EXPORT pirn_timer *pirn_timer_new(pirn_ns ns)
 
 EXPORT pirn_chanv *pirn_timer_chanv(pirn_timer *t)
 {
+    not_forked();
     return t->chan;
 }
 
@@ -339,6 +341,7 @@ EXPORT bool pirn_timer_stop_wait(pirn_timer *t)
 
 EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
 {
+    not_forked();
     if (t->ctx) {
         misuse("timer: reset of one that waits for a context");
     }
@@ -354,6 +357,7 @@ EXPORT bool pirn_timer_reset(pirn_timer *t, pirn_ns ns)
 
 EXPORT void pirn_timer_free(pirn_timer *t)
 {
+    not_forked();
     if (!t) {
         return;
     }
@@ -379,6 +383,7 @@ static struct pirn_timer *timer_of(pirn_ticker *t)
 
 EXPORT pirn_ticker *pirn_ticker_new(pirn_ns ns)
 {
+    not_forked();
     if (ns <= 0) {
         misuse("non-positive interval for NewTicker");
     }
@@ -387,11 +392,13 @@ EXPORT pirn_ticker *pirn_ticker_new(pirn_ns ns)
 
 EXPORT pirn_chanv *pirn_ticker_chanv(pirn_ticker *t)
 {
+    not_forked();
     return timer_of(t)->chan;
 }
 
 EXPORT void pirn_ticker_reset(pirn_ticker *t, pirn_ns ns)
 {
+    not_forked();
     if (ns <= 0) {
         misuse("non-positive interval for Ticker.Reset");
     }

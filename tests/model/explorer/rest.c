@@ -14,6 +14,7 @@
 
 /* 0: no thread is an M. Weak too, for models without Ms. */
 ptrdiff_t m_tls_offset STUB;
+bool forked STUB;
 
 /* --- entry.c ------------------------------------------------------------------------------------- */
 
