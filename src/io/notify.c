@@ -134,7 +134,9 @@ EXPORT int pirn_signal_reset(int sig)
 
 EXPORT bool pirn_signal_ignored(int sig)
 {
-    not_forked();
     struct sigaction sa;
-    return preempt_sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
+    enter();
+    bool ignored = preempt_sigaction(sig, NULL, &sa) == 0 && sa.sa_handler == SIG_IGN;
+    leave();
+    return ignored;
 }

@@ -42,6 +42,7 @@ enum lock_rank {
     RANK_LIFE,    /* starting and stopping the runtime */
     RANK_LATE,    /* foreign calls without a runtime */
     RANK_SIGNALS, /* who watches signals */
+    RANK_HANDLER, /* the program's handler of the signal that preempts */
     RANK_SCHED,   /* idle lists, global queue, Ps and Ms */
     RANK_TIMERS,  /* the timers of a P */
     RANK_STACK,   /* the stack allocator of one class */

@@ -22,7 +22,10 @@
  * - Where the timer can't be made, sysmon sends the signal, which may interrupt system calls.
  *
  * The signal is SIGURG unless configured: nobody uses it for long, it is ignored by default, and two
- * pending are one. One that is not ours goes to the handler that was there before.
+ * pending are one. One that is not ours goes to the handler that was there before: the program's. That may
+ * change while handlers run on any number of threads, each for as long as it likes. So all that they need to
+ * know of it is one word; the rest is under a lock that no handler takes. [C2] Who calls it sees what was done
+ * before it was installed.
  */
 #include <errno.h>
 #include <signal.h>
@@ -39,10 +42,17 @@
 enum { REGS_WANTED = 1, REGS_SEEN };
 
 static struct {
+    bool installed; /* while the runtime runs */
+    struct lock lock;
+    /* under the lock */
     struct sigaction before;
-    bool installed;
-    at_u32 said; /* that there are no timers */
-} preempt;
+    /* atomic */
+    at_u64 chained; /* its function, and how it is called; written under the lock */
+    at_u32 said;    /* that there are no timers */
+} preempt = {.lock = LOCK_INIT(RANK_HANDLER)};
+
+#define CHAINED_INFO                                                                               \
+    ((uint64_t)1 << 63) /* it takes three arguments; no address of a program has this bit */
 
 /* --- whose turn it is ----------------------------------------------------------------------------- */
 
@@ -147,18 +157,26 @@ static __thread uintptr_t chaining __attribute__((tls_model("initial-exec")));
 
 static void call_handler_before(int sig, siginfo_t *info, void *context)
 {
-    struct sigaction sa = preempt.before;
+    uint64_t word = at_load(&preempt.chained, ACQUIRE); /* [C2] */
+    uintptr_t fn = (uintptr_t)(word & ~CHAINED_INFO);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (here < chaining || sa.sa_handler == SIG_DFL || sa.sa_handler == SIG_IGN) {
+    if (here < chaining || fn == (uintptr_t)SIG_DFL || fn == (uintptr_t)SIG_IGN) {
         return;
     }
     chaining = here;
-    if (sa.sa_flags & SA_SIGINFO) {
-        sa.sa_sigaction(sig, info, context);
+    if (word & CHAINED_INFO) {
+        ((void (*)(int, siginfo_t *, void *))fn)(sig, info, context);
     } else {
-        sa.sa_handler(sig);
+        ((void (*)(int))fn)(sig);
     }
     chaining = 0;
+}
+
+static void set_handler_before_locked(const struct sigaction *sa)
+{
+    preempt.before = *sa;
+    uint64_t info = sa->sa_flags & SA_SIGINFO ? CHAINED_INFO : 0;
+    at_store(&preempt.chained, (uintptr_t)sa->sa_handler | info, RELEASE); /* [C2] */
 }
 
 /* For who looks for addresses in all memory. */
@@ -290,11 +308,35 @@ bool preempt_see_registers(struct m *mp, int64_t deadline)
 
 /* --- life -------------------------------------------------------------------------------------------- */
 
+static bool is_pirns(const struct sigaction *sa)
+{
+    return sa->sa_flags & SA_SIGINFO && sa->sa_sigaction == handler;
+}
+
+/* What is there, if it is not pirn's, is the one before. First: so is nothing, if that was left there, or put back
+ * by the program. */
+static int install_locked(bool first)
+{
+    struct sigaction now = {.sa_handler = SIG_DFL},
+                     ours = {.sa_sigaction = handler,
+                             .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    sigemptyset(&ours.sa_mask);
+    if (!first && (sigaction(sched.preempt_signal, NULL, &now) || is_pirns(&now))) {
+        return 0;
+    }
+    if (sigaction(sched.preempt_signal, &ours, &now)) {
+        return -errno;
+    }
+    if (!is_pirns(&now)) {
+        set_handler_before_locked(&now);
+    } else if (first) {
+        set_handler_before_locked(&(struct sigaction){.sa_handler = SIG_DFL});
+    }
+    return 0;
+}
+
 int preempt_start(void)
 {
-    struct sigaction sa = {.sa_sigaction = handler,
-                           .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    sigemptyset(&sa.sa_mask);
     at_store(&preempt.said, 0, RELAXED);
     sched.preempt_signal = sched.config.preempt_signal ? sched.config.preempt_signal : SIGURG;
     sigdelset(&sched.sigmask, sched.preempt_signal);
@@ -306,14 +348,11 @@ int preempt_start(void)
         say("pirn: a time slice of %ld us is too short for the kernel's clock: it is 8 ms\n",
             (long)(sched.config.time_slice / PIRN_US));
     }
-    if (sigaction(sched.preempt_signal, &sa, &preempt.before)) {
-        return -errno;
-    }
-    if (preempt.before.sa_sigaction == handler) { /* left there, or put back by the program */
-        preempt.before = (struct sigaction){.sa_handler = SIG_DFL};
-    }
-    preempt.installed = true;
-    return 0;
+    lock(&preempt.lock);
+    int err = install_locked(true);
+    unlock(&preempt.lock);
+    preempt.installed = !err;
+    return err;
 }
 
 /* For who wants the signal for the program: it gets those that are not ours. */
@@ -322,10 +361,13 @@ int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old
     if (!preempt.installed || sig != sched.preempt_signal) {
         return sigaction(sig, sa, old);
     }
+    lock(&preempt.lock);
+    install_locked(false); /* one of the program's that was not seen yet comes first */
     struct sigaction before = preempt.before;
     if (sa) {
-        preempt.before = *sa;
+        set_handler_before_locked(sa);
     }
+    unlock(&preempt.lock);
     if (old) {
         *old = before;
     }
@@ -336,24 +378,20 @@ int preempt_sigaction(int sig, const struct sigaction *sa, struct sigaction *old
 void preempt_stop(void)
 {
     struct sigaction now;
-    if (preempt.installed && sigaction(sched.preempt_signal, NULL, &now) == 0
-        && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler) {
+    lock(&preempt.lock);
+    if (preempt.installed && sigaction(sched.preempt_signal, NULL, &now) == 0 && is_pirns(&now)) {
         sigaction(sched.preempt_signal, &preempt.before, NULL);
     }
+    unlock(&preempt.lock);
     preempt.installed = false;
 }
 
 /* By sysmon, now and then: a handler that the program has installed since is called by ours. */
 void preempt_check_handler(void)
 {
-    struct sigaction now,
-        ours = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-    if (!preempt.installed || sigaction(sched.preempt_signal, NULL, &now)
-        || (now.sa_flags & SA_SIGINFO && now.sa_sigaction == handler)) {
-        return;
-    }
-    sigemptyset(&ours.sa_mask);
-    if (sigaction(sched.preempt_signal, &ours, &now) == 0 && now.sa_sigaction != handler) {
-        preempt.before = now;
+    if (preempt.installed) {
+        lock(&preempt.lock);
+        install_locked(false);
+        unlock(&preempt.lock);
     }
 }
