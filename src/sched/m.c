@@ -160,7 +160,7 @@ int m_start(struct p *pp, bool born)
     lock(&sched.lock);
     if ((int)sched.nm >= sched.config.max_threads) {
         unlock(&sched.lock);
-        say("pirn: program exceeds %d-thread limit\n", sched.config.max_threads);
+        say_fd(STDERR_FILENO, "pirn: program exceeds %d-thread limit\n", sched.config.max_threads);
         fatal("thread exhaustion");
     }
     m_init(mp);
@@ -267,10 +267,26 @@ static bool join_until(pthread_t thread, int64_t until)
     return pthread_timedjoin_np(thread, NULL, &t) == 0;
 }
 
+/* A thread that was left behind may be about to wake any of the others: then they stay. */
+static void free_ms(struct m *first, bool left_behind)
+{
+    static struct m *kept; /* so that they are no leak */
+    for (struct m *mp = first, *next; mp; mp = next) {
+        next = mp->all;
+        if (left_behind) {
+            mp->all = kept;
+            kept = mp;
+        } else {
+            free(mp);
+        }
+    }
+}
+
 /* Ends all Ms. The factory has ended before. A thread that does not come in time is left alone,
  * with its M and everything that it may still touch. */
 void m_fini(int64_t grace, bool *left_behind)
 {
+    struct m *ended = NULL;
     int64_t now = now_ns(), until = grace > INT64_MAX - now ? INT64_MAX : now + grace;
     *left_behind = false;
     m_tell_all_to_stop();
@@ -280,7 +296,8 @@ void m_fini(int64_t grace, bool *left_behind)
         lock(&sched.lock); /* so also after who woke it for the last time: say_ended */
         if (mp->joined) {
             unlock(&sched.lock);
-            free(mp);
+            mp->all = ended;
+            ended = mp;
             continue;
         }
         mp->abandoned = !mp->ended;
@@ -302,7 +319,9 @@ void m_fini(int64_t grace, bool *left_behind)
         if (mp->left) {
             mp->left->flags |= G_DROPPED;
         }
-        free(mp); /* also with destructors under way: their thread has no M any more */
+        mp->all = ended; /* also with destructors under way: their thread has no M any more */
+        ended = mp;
     }
+    free_ms(ended, *left_behind);
     sched.allm = NULL;
 }

@@ -399,14 +399,23 @@ TEST_ATTR(in_a_child_of_one_left_behind, .procs = "2", .timeout = 60)
 
 /* --- no runtime ------------------------------------------------------------------------------------------ */
 
-static int sends_one(void *arg)
+static void sends_7(pirn_chan(int) c)
+{
+    pirn_chan_send(c, 7);
+}
+
+static int gets_7(void *arg)
 {
     pirn_chan(int) c = pirn_chan_make(int, 0);
     (void)arg;
-    pirn_go((void (*)(pirn_chanv *, const void *))pirn_chanv_send, (pirn_chanv *)c,
-            (const void *)&(int){7});
-    return pirn_chan_get(c);
+    pirn_go(sends_7, c);
+    int got = pirn_chan_get(c);
+    pirn_chan_release(c);
+    return got;
 }
+
+/* ThreadSanitizer ends a child that starts threads, if its parent had several. */
+static const bool can_start = !TEST_TSAN;
 
 static void as_in_any_process(void *arg)
 {
@@ -429,8 +438,8 @@ static void as_in_any_process(void *arg)
     CHECK_EQ(pirn_signal_ignore(SIGUSR2), 0);
     CHECK_EQ(pirn_signal_reset(SIGUSR2), 0);
     CHECK_GT(pirn_now(), 0);
-    CHECK_EQ(pirn_run(sends_one, NULL), 7);
-    CHECK_EQ(pirn_run(sends_one, NULL), 7);
+    for (int i = 0; i < 2 && can_start; i++)
+        CHECK_EQ(pirn_run(gets_7, NULL), 7);
 }
 
 TEST(before_the_first_runtime)
@@ -441,48 +450,49 @@ TEST(before_the_first_runtime)
 
 TEST(after_the_last_runtime)
 {
-    CHECK_EQ(pirn_run(sends_one, NULL), 7);
+    CHECK_EQ(pirn_run(gets_7, NULL), 7);
     CHECK_EQ(test_in_child(as_in_any_process, NULL), 0);
     CHECK_STR(test_said, "");
 }
 
-/* Threads that use pirn without a runtime, and start one now and then: what they hold when another thread
- * forks, the child must be able to take. */
+/* Threads that use pirn without a runtime: what they hold when another thread forks, the child must be able to
+ * take. They leave the heap alone, which under AddressSanitizer is locked in the child if they don't. */
 static atomic_bool enough;
+static pirn_chan(int) theirs[2], childs;
 
 static void *uses_objects(void *arg)
 {
     while (!atomic_load(&enough)) {
         pirn_local_key k;
-        pirn_chan(int) c = pirn_chan_make(int, 1);
-        CHECK_EQ(pirn_chan_try_send(c, 1), 1);
-        CHECK_EQ(pirn_chan_try_recv(c, NULL), 1);
-        pirn_chan_close(c);
-        pirn_chan_release(c);
+        CHECK_EQ(pirn_chan_try_send(*(pirn_chan(int) *)arg, 1), 1);
+        CHECK_EQ(pirn_chan_try_recv(*(pirn_chan(int) *)arg, NULL), 1);
         pirn_local_new(&k, NULL); /* until there are too many */
         CHECK_EQ(pirn_signal_ignore(SIGUSR1), 0);
         CHECK_EQ(pirn_signal_reset(SIGUSR1), 0);
     }
-    return arg;
+    return NULL;
 }
 
 static void uses_them_too(void *arg)
 {
     alarm(60);
     pirn_local_key k;
-    pirn_chan(int) c = pirn_chan_make(int, 1);
-    pirn_chan_close(c);
-    pirn_chan_release(c);
+    CHECK_EQ(pirn_chan_try_send(childs, 1), 1);
+    pirn_chan_close(childs);
     pirn_local_new(&k, NULL);
     CHECK_EQ(pirn_signal_ignore(SIGUSR2), 0);
-    CHECK_EQ(pirn_run(gives_0, arg), 0);
+    if (can_start)
+        CHECK_EQ(pirn_run(gives_0, arg), 0);
 }
 
 TEST_ATTR(while_others_use_objects, .timeout = 120)
 {
     pthread_t t[2];
-    for (int i = 0; i < 2; i++)
-        CHECK_EQ(pthread_create(&t[i], NULL, uses_objects, NULL), 0);
+    childs = pirn_chan_make(int, 1);
+    for (int i = 0; i < 2; i++) {
+        theirs[i] = pirn_chan_make(int, 1);
+        CHECK_EQ(pthread_create(&t[i], NULL, uses_objects, &theirs[i]), 0);
+    }
     for (int i = 0; i < 200; i++) {
         CHECK_EQ(test_in_child(uses_them_too, NULL), 0);
         CHECK_STR(test_said, "");
