@@ -5,13 +5,22 @@
  * One report at a time: the first thread to get here reports; others that fail
  * meanwhile wait for the end, so that two reports never mix. A failure inside
  * the report itself (the same thread comes again) ends at once.
+ *
+ * Lines that are no report (say) come from threads on which all others depend,
+ * such as sysmon, and from under locks, while stderr may be a full pipe that
+ * nobody reads. So they are written only if that can be done at once. Else they
+ * are kept, and written before what is said next or by say_rest(); what finds no
+ * room is lost, which is said too.
  */
 #include "base/fatal.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/atomic.h"
@@ -141,29 +150,137 @@ size_t fmt(char *buf, size_t size, const char *format, ...)
     return n;
 }
 
-static void say_v(int fd, const char *format, va_list ap)
+void say_fd(int fd, const char *format, ...)
 {
     char line[256];
     struct out o = {.at = line, .end = line + sizeof line, .flush_from = line, .fd = fd};
+    va_list ap;
+    va_start(ap, format);
     format_to(&o, format, ap);
+    va_end(ap);
     flush(&o);
 }
 
-void say_fd(int fd, const char *format, ...)
+/* --- without waiting ----------------------------------------------------------------------------- */
+
+static struct {
+    at_u32 taken; /* one at a time; who finds it taken does without */
+    at_u32 n;     /* bytes; written by who has taken it */
+    at_u32 lost;  /* lines */
+    char text[1024];
+} later;
+
+bool say_can(void)
 {
-    va_list ap;
-    va_start(ap, format);
-    say_v(fd, format, ap);
-    va_end(ap);
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&p, 1, 0) != 0; /* an error shows itself */
+}
+
+static bool is_file(void)
+{
+    struct stat st;
+    return fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* What it would take without waiting; -1: nothing now. Where the kernel can't be told not to wait (terminals, old
+ * kernels), it is asked before, and other writers may be faster. */
+static ssize_t try_write(const char *buf, size_t n)
+{
+    struct iovec v = {(void *)(uintptr_t)buf, n};
+    ssize_t w = pwritev2(STDERR_FILENO, &v, 1, -1, RWF_NOWAIT);
+    if (w < 0 && errno != EPIPE && (errno != EAGAIN || is_file())) {
+        w = say_can() ? write(STDERR_FILENO, buf, n) : -1;
+        errno = w < 0 && errno != EPIPE && errno != EBADF ? EAGAIN : errno;
+    }
+    return w >= 0 || errno == EAGAIN ? w : (ssize_t)n; /* nobody left to tell */
+}
+
+/* How much of it could be written. */
+static size_t write_now(const char *buf, size_t n)
+{
+    size_t done = 0;
+    for (ssize_t w; done < n && (w = try_write(buf + done, n - done)) > 0;) {
+        done += (size_t)w;
+    }
+    return done;
+}
+
+static bool take_later(void)
+{
+    return !at_load(&later.taken, RELAXED) && !at_xchg(&later.taken, 1, ACQUIRE);
+}
+
+static void put_later(const char *buf, size_t n)
+{
+    uint32_t have = at_load(&later.n, RELAXED);
+    if (n > sizeof later.text - have) {
+        at_add(&later.lost, 1, RELAXED);
+        return;
+    }
+    memcpy(later.text + have, buf, n);
+    at_store(&later.n, have + (uint32_t)n, RELAXED);
+}
+
+static bool put_lost(void)
+{
+    char line[64];
+    uint32_t lost = at_xchg(&later.lost, 0, RELAXED);
+    if (lost) {
+        put_later(line, fmt(line, sizeof line, "pirn: %u lines are lost here\n", lost));
+    }
+    return lost;
+}
+
+/* False: something is left. */
+static bool write_later(void)
+{
+    uint32_t n, done;
+    do {
+        n = at_load(&later.n, RELAXED);
+        done = (uint32_t)write_now(later.text, n);
+        memmove(later.text, later.text + done, n - done);
+        at_store(&later.n, n - done, RELAXED);
+    } while (done == n && put_lost());
+    return done == n;
+}
+
+void say_rest(void)
+{
+    if (at_load(&later.n, RELAXED) && take_later()) {
+        write_later();
+        at_store(&later.taken, 0, RELEASE);
+    }
 }
 
 void say(const char *format, ...)
 {
+    char line[256];
+    struct out o = {.at = line, .end = line + sizeof line};
+    int saved = errno;
+    if (report_is_mine()) { /* waits for as long as it takes */
+        o.flush_from = line;
+        o.fd = STDERR_FILENO;
+    }
     va_list ap;
     va_start(ap, format);
-    say_v(STDERR_FILENO, format, ap);
+    format_to(&o, format, ap);
     va_end(ap);
+    size_t n = (size_t)(o.at - line);
+    if (o.flush_from) {
+        flush(&o);
+    } else if (!take_later()) {
+        at_add(&later.lost, write_now(line, n) != n, RELAXED);
+    } else {
+        size_t done = write_later() ? write_now(line, n) : 0;
+        if (done < n) {
+            put_later(line + done, n - done);
+        }
+        at_store(&later.taken, 0, RELEASE);
+    }
+    errno = saved;
 }
+
+/* --- reports ------------------------------------------------------------------------------------- */
 
 static at_u32 reporter; /* thread id of the one that reports */
 
@@ -189,6 +306,11 @@ void report_begin(void)
             abort();
         }
         report_wait();
+    }
+    if (take_later()) { /* it came before */
+        write_all(STDERR_FILENO, later.text, at_load(&later.n, RELAXED));
+        at_store(&later.n, 0, RELAXED);
+        at_store(&later.taken, 0, RELEASE);
     }
 }
 

@@ -21,8 +21,11 @@ size_t fmt(char *buf, size_t size, const char *format, ...) PRINTF(3, 4);
 
 /* Writes to fd through a small buffer, with as many write(2)s as it takes. */
 void say_fd(int fd, const char *format, ...) PRINTF(2, 3);
-/* The same to stderr: for the single lines in which pirn reports that it degrades. */
+/* A line of at most 255 characters to stderr: for those in which pirn reports that it degrades. Never waits: what
+ * can't be written now is kept, for say_rest(). After report_begin() it waits, and may be longer. */
 void say(const char *format, ...) PRINTF(1, 2);
+void say_rest(void);
+bool say_can(void); /* something could be written to stderr now */
 
 /* A broken invariant: "fatal error: ...", dump, abort. Stays in release builds. */
 _Noreturn void throw(const char *format, ...) PRINTF(1, 2);

@@ -224,13 +224,13 @@ LOOKS static void add_member(struct g *gp, void *arg)
 static void tell(struct node *first, uint64_t key)
 {
     keep(&told, key);
-    say("pirn: some goroutines wait for each other:\n");
+    say_fd(STDERR_FILENO, "pirn: some goroutines wait for each other:\n");
     say_circle(STDERR_FILENO, first);
     groups_begin(&picture, NULL);
     picture.here.known = 0;
     g_for_each(add_member, &(struct members){first});
     groups_print(&picture, STDERR_FILENO);
-    say("\n");
+    say_fd(STDERR_FILENO, "\n");
 }
 
 int64_t cycles_look(int64_t now)
@@ -248,7 +248,7 @@ int64_t cycles_look(int64_t now)
         if (has(&told, key)) {
             continue;
         }
-        if (has(&seen, key)) {
+        if (has(&seen, key) && say_can()) { /* else sysmon would wait here, and all others for it */
             tell(n, key);
         } else {
             keep(&now_seen, key);

@@ -170,11 +170,12 @@ void dump_left(void)
 {
     collect(&last, NULL);
     if (last.total) {
-        say(last.total == 1 ? "pirn: %u goroutine is left as the runtime ends:\n"
-                            : "pirn: %u goroutines are left as the runtime ends:\n",
-            last.total);
+        say_fd(STDERR_FILENO,
+               last.total == 1 ? "pirn: %u goroutine is left as the runtime ends:\n"
+                               : "pirn: %u goroutines are left as the runtime ends:\n",
+               last.total);
         groups_print(&last, STDERR_FILENO);
-        say("\n");
+        say_fd(STDERR_FILENO, "\n");
     }
 }
 

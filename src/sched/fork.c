@@ -61,6 +61,7 @@ __attribute__((constructor(102))) static void fork_init(void)
 
 void forked_call(void)
 {
-    say("fatal error: a call into pirn in the child of a fork: it may exec or _exit only\n");
+    say_fd(STDERR_FILENO,
+           "fatal error: a call into pirn in the child of a fork: it may exec or _exit only\n");
     _exit(2);
 }

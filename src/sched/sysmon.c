@@ -358,6 +358,7 @@ static void *sysmon_main(void *arg)
         look_at_cpus(now);
         look_at_deadlock(now);
         quit_if_asked();
+        say_rest();
         int64_t cycles_at = cycles_look(now);
         int64_t threads_at = end_idle_threads(now);
         if (now >= sysmon.handlers_at) {

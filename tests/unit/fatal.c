@@ -2,6 +2,7 @@
 /* The small formatter, and the three ways to end the process. */
 #include "base/fatal.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdint.h>
@@ -236,4 +237,75 @@ TEST(long_message)
     CHECK_EQ(WEXITSTATUS(status), 2);
     CHECK_EQ(strlen(test_said), strlen("fatal error: ") + 399 + strlen("!\n"));
     CHECK_EQ(test_said[strlen(test_said) - 1], '\n');
+}
+
+/* --- stderr is full -------------------------------------------------------------------------------- */
+
+static int full[2];
+
+static void fill_stderr(void)
+{
+    memset(buf, '.', sizeof buf);
+    CHECK_EQ(pipe2(full, O_NONBLOCK), 0);
+    while (write(full[1], buf, sizeof buf) > 0 || write(full[1], buf, 1) > 0) {
+    }
+    CHECK_EQ(fcntl(full[1], F_SETFL, 0), 0);
+    CHECK_EQ(dup2(full[1], STDERR_FILENO), STDERR_FILENO);
+}
+
+static size_t drain(char *text, size_t size)
+{
+    size_t have = 0;
+    for (ssize_t n; (n = read(full[0], text + have, size - 1 - have)) > 0;)
+        have += (size_t)n;
+    text[have] = '\0';
+    return have;
+}
+
+/* Lines come in their order, later; those that find no room are counted. */
+static void says_much(void *arg)
+{
+    static char text[1 << 17], want[4096];
+    size_t n = 0;
+    fill_stderr();
+    for (int i = 0; i < 20; i++)
+        say("line %d: ................................................................\n", i);
+    CHECK(!say_can());
+    say_rest();
+    drain(text, sizeof text);
+    CHECK(!strstr(text, "line"));
+    say_rest();
+    drain(text, sizeof text);
+    for (int i = 0; i < 13; i++)
+        n += fmt(want + n, sizeof want - n,
+                 "line %d: ................................................................\n", i);
+    fmt(want + n, sizeof want - n, "pirn: 7 lines are lost here\n");
+    CHECK_STR(text, want);
+    say("at once\n");
+    drain(text, sizeof text);
+    CHECK_STR(text, "at once\n");
+    CHECK(arg == NULL);
+}
+
+TEST(says_later)
+{
+    CHECK_EQ(test_in_child(says_much, NULL), 0);
+}
+
+/* Nobody at the other end. */
+static void says_to_nobody(void *arg)
+{
+    fill_stderr();
+    signal(SIGPIPE, SIG_IGN);
+    close(full[0]);
+    say("not heard\n");
+    say_rest();
+    close(STDERR_FILENO);
+    say("not heard\n");
+    CHECK(arg == NULL);
+}
+
+TEST(says_to_nobody)
+{
+    CHECK_EQ(test_in_child(says_to_nobody, NULL), 0);
 }
