@@ -493,7 +493,7 @@ TEST_ATTR(while_others_use_objects, .timeout = 120)
         theirs[i] = pirn_chan_make(int, 1);
         CHECK_EQ(pthread_create(&t[i], NULL, uses_objects, &theirs[i]), 0);
     }
-    for (int i = 0; i < 200; i++) {
+    for (int i = 0; i < 60; i++) {
         CHECK_EQ(test_in_child(uses_them_too, NULL), 0);
         CHECK_STR(test_said, "");
     }
