@@ -71,6 +71,9 @@ static void reuse(int i)
     begin_to_count();
     pirn_wg_go(&wg, reads, fresh, &got);
     pirn_yield();
+    while (!counted()) {
+        pirn_yield();
+    }
     CHECK_EQ(write(p.b, "x", 1), 1);
     let_wait();
     uint32_t tries = counted();
