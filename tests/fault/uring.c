@@ -3,10 +3,8 @@
  * A late event of io_uring's, of the file that had the number before, wakes nobody who waits for the next: seen
  * by how often that one tries, which is counted where calls are made to fail. None fails here.
  */
-#include <stdatomic.h>
-#include <unistd.h>
+#include "reuse.h"
 
-#include "../go/net.h"
 #include "os/sysio.h"
 
 #define COUNT (1u << 30)
@@ -20,36 +18,6 @@ static void begin_to_count(void)
 static uint32_t counted(void)
 {
     return COUNT - at_load(&sys_fault.after, RELAXED);
-}
-
-static void reads(int fd, atomic_int *got)
-{
-    char c;
-    atomic_store(got, (int)pirn_read(fd, &c, 1));
-}
-
-/* A socket of pirn's with that number, which is free: the lowest, or soon. */
-static int listen_as(int number)
-{
-    int others[64], n = 0, fd;
-    while ((fd = pirn_listen("udp", "127.0.0.1:0")) != number) {
-        CHECK(fd >= 0 && n < 64);
-        others[n++] = fd;
-    }
-    while (n) {
-        CHECK_EQ(pirn_close(others[--n]), 0);
-    }
-    return fd;
-}
-
-static void send_to(int fd)
-{
-    struct sockaddr_in at;
-    socklen_t len = sizeof at;
-    int from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK_EQ(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    CHECK_EQ(sendto(from, "z", 1, 0, (struct sockaddr *)&at, len), 1);
-    CHECK_EQ(close(from), 0);
 }
 
 /* Closed behind pirn's back, the file lives on under another number, and something comes there. */

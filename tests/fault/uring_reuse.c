@@ -4,12 +4,11 @@
  * is cancelled, and may come back late. It tells the next user of the number nothing, and who waits for the
  * next file, in either direction, is told of that.
  */
-#include <stdatomic.h>
+#include "reuse.h"
+
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "../go/files.h"
-#include "../go/net.h"
 #include "io/fd.h"
 #include "sched/entry.h"
 
@@ -30,25 +29,9 @@ static uint32_t calls_on(int fd)
     return n;
 }
 
-static void reads(int fd, atomic_int *got)
-{
-    char c;
-    atomic_store(got, (int)pirn_read(fd, &c, 1));
-}
-
 static void waits(int fd, int events, atomic_int *got)
 {
     atomic_store(got, pirn_fd_wait(fd, events, PIRN_NEVER));
-}
-
-static void send_to(int fd)
-{
-    struct sockaddr_in at;
-    socklen_t len = sizeof at;
-    int from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK_EQ(getsockname(fd, (struct sockaddr *)&at, &len), 0);
-    CHECK_EQ(sendto(from, "z", 1, 0, (struct sockaddr *)&at, len), 1);
-    CHECK_EQ(close(from), 0);
 }
 
 static void receive_by(int fd, bool watches)
@@ -64,20 +47,6 @@ static void receive_by(int fd, bool watches)
     send_to(fd);
     pirn_wg_wait(&wg);
     CHECK_EQ(atomic_load(&got), 1); /* PIRN_IN, or a byte */
-}
-
-/* A socket of pirn's with that number, which is free: the lowest, or soon. */
-static int listen_as(int number)
-{
-    int others[64], n = 0, fd;
-    while ((fd = pirn_listen("udp", "127.0.0.1:0")) != number) {
-        CHECK(fd >= 0 && n < 64);
-        others[n++] = fd;
-    }
-    while (n) {
-        CHECK_EQ(pirn_close(others[--n]), 0);
-    }
-    return fd;
 }
 
 /* --- closed behind pirn's back -------------------------------------------------------------------------------- */
