@@ -458,10 +458,12 @@ TEST(after_the_last_runtime)
 /* Threads that use pirn without a runtime: what they hold when another thread forks, the child must be able to
  * take. They leave the heap alone, which under AddressSanitizer is locked in the child if they don't. */
 static atomic_bool enough;
+static atomic_int begun;
 static pirn_chan(int) theirs[2], childs;
 
 static void *uses_objects(void *arg)
 {
+    atomic_fetch_add(&begun, 1);
     while (!atomic_load(&enough)) {
         pirn_local_key k;
         CHECK_EQ(pirn_chan_try_send(*(pirn_chan(int) *)arg, 1), 1);
@@ -493,6 +495,8 @@ TEST_ATTR(while_others_use_objects, .timeout = 120)
         theirs[i] = pirn_chan_make(int, 1);
         CHECK_EQ(pthread_create(&t[i], NULL, uses_objects, &theirs[i]), 0);
     }
+    while (atomic_load(&begun) < 2)
+        usleep(100); /* a thread that begins uses the heap */
     for (int i = 0; i < 60; i++) {
         CHECK_EQ(test_in_child(uses_them_too, NULL), 0);
         CHECK_STR(test_said, "");
