@@ -151,6 +151,7 @@ NOTHING(sigstack_look, void)
 NOTHING(quit_start, void)
 NOTHING(quit_stop, void)
 NOTHING(quit_if_asked, void)
+NOTHING(say_rest, void)
 
 __attribute__((weak)) int64_t cycles_look(int64_t now UNUSED)
 {
