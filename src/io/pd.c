@@ -155,12 +155,15 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     return err;
 }
 
+/* Looks anew: who is told of news that came meanwhile must know all of it, or it would wait past a deadline. */
 bool pd_claim(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 {
     uint64_t word = word_lock(&pd->word);
-    bool free = !(pd->claims & PD_CLAIMED(mode));
-    pd->claims |= (uint8_t)(free ? PD_CLAIMED(mode) : PD_WANTED(mode));
-    out->edge = at_load(&pd->edges[mode], RELAXED);
+    bool over = look_locked(pd, mode, out); /* as pd_arm will say */
+    bool free = !over && !(pd->claims & PD_CLAIMED(mode));
+    if (!over) {
+        pd->claims |= (uint8_t)(free ? PD_CLAIMED(mode) : PD_WANTED(mode));
+    }
     word_unlock(&pd->word, word);
     return free;
 }

@@ -542,8 +542,16 @@ static void nothing_is_claimed_or_closed(void)
     two_read_or_closed();
 }
 
+static void nothing_is_claimed_and_timed_out(void)
+{
+    CHECK(!pds[FD].claims);
+    timed_out();
+}
+
 FDS(in_turn, setup_foreign, nothing_is_claimed, two_bytes_come, reader_in_turn, reader_in_turn)
 FDS(in_turn_and_close, setup_one_byte, nothing_is_claimed_or_closed, closer, reader_in_turn,
+    reader_in_turn)
+FDS(in_turn_and_past_deadline, setup_foreign, nothing_is_claimed_and_timed_out, deadline_setter,
     reader_in_turn)
 
 /* --- with io_uring --------------------------------------------------------------------------------------------- */
