@@ -29,6 +29,21 @@ static uint32_t calls_on(int fd)
     return n;
 }
 
+/* That have tried to read, and wait. */
+static int readers_on(int fd)
+{
+    int n = 0;
+    enter();
+    struct pd *pd = pd_get(fd);
+    uint64_t word = word_lock(&pd->word);
+    for (const struct chan_op *op = pd->q[FD_READ].first; op; op = op->next) {
+        n++;
+    }
+    word_unlock(&pd->word, word);
+    leave();
+    return n;
+}
+
 static void waits(int fd, int events, atomic_int *got)
 {
     atomic_store(got, pirn_fd_wait(fd, events, PIRN_NEVER));
@@ -74,8 +89,7 @@ static void close_behind_its_back(int i)
     for (int k = 0; k < OLD && waiting; k++) {
         pirn_wg_go(&wg, reads, p.a, &old[k]);
     }
-    SLEEP_UNTIL(calls_on(p.a) == (waiting ? OLD : 0));
-    let_wait();
+    SLEEP_UNTIL(readers_on(p.a) == (waiting ? OLD : 0));
     int ghost = fcntl(p.a, F_DUPFD_CLOEXEC, GHOSTS);
     CHECK_GE(ghost, GHOSTS);
     CHECK_EQ(syscall(SYS_close, p.a), 0); /* unseen by tools that call this a race, which it is */
