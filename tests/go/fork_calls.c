@@ -223,7 +223,7 @@ static void set_up(void)
     CALL(pirn_group_ctx, pirn_group_ctx(&group))                                                   \
     CALL(pirn_group_set_limit, pirn_group_set_limit(&group, 1))                                    \
     CALL(pirn_group_begin_, pirn_group_go(&group, gives_0, NULL))                                  \
-    CALL(pirn_group_try_begin_, pirn_group_try_go(&group, gives_0, NULL))                          \
+    CALL(pirn_group_try_begin_, (void)pirn_group_try_go(&group, gives_0, NULL))                    \
     /* signals */                                                                                  \
     CALL(pirn_signal_notifyv, pirn_signal_notify(empty, SIGKILL))                                  \
     CALL(pirn_signal_stopv, pirn_signal_stopv(NULL))                                               \
