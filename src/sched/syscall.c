@@ -64,6 +64,7 @@ static COLD _Noreturn void not_begun(void)
 /* Its P is gone. Out of line, as all that is rare: the two ends together are some nanoseconds. */
 static NOINLINE void end_taken(struct m *mp, uint32_t where)
 {
+    not_forked();
     if (where != M_TAKEN) {
         not_begun();
     }
@@ -78,6 +79,7 @@ static NOINLINE void end_taken(struct m *mp, uint32_t where)
 
 static NOINLINE void end_attentive(struct m *mp)
 {
+    not_forked();
     if (m_told_to_stop(mp)) {
         m_leave_for_good(mp);
     }
@@ -86,10 +88,10 @@ static NOINLINE void end_attentive(struct m *mp)
 
 EXPORT void pirn_blocking_end(void)
 {
-    not_forked();
     struct m *mp = getm();
     uint32_t where = M_ANNOUNCED;
     if (unlikely(!mp)) {
+        not_forked();
         return;
     }
     if (unlikely(!at_cas(&mp->where, &where, M_RUNTIME, ACQUIRE, ACQUIRE))) { /* [B1] */

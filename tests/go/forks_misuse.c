@@ -25,6 +25,8 @@ static int returns_seven(void *arg)
     return 7;
 }
 
+enum { BLOCKING_END = 10, CALLS };
+
 static void call(int which)
 {
     switch (which) {
@@ -38,10 +40,9 @@ static void call(int which)
     case 7: pirn_blocking_begin(); break;
     case 8: pirn_lock_thread(); break;
     case 9: pirn_run(returns_seven, NULL); break;
+    case BLOCKING_END: pirn_blocking_end(); break;
     }
 }
-
-#define CALLS 10
 
 /* The child's stderr comes through a pipe; a plain read blocks the thread until it has ended. */
 static void check_fatal(int which)
@@ -82,6 +83,29 @@ TEST_RUN_ATTR(calls_in_a_child, PROCS, .timeout = 60)
     check_all();
     CHECK_EQ(pirn_chan_len(c), 0); /* nothing of it happened here */
     pirn_chan_release(c);
+}
+
+/* A fork in a blocking section, in which the goroutine may have its P still, or not any more. */
+static atomic_bool other_ran;
+
+static void run_other(void)
+{
+    atomic_store(&other_ran, true);
+}
+
+TEST_RUN_ATTR(calls_in_a_child_of_a_section, PROCS, .timeout = 60)
+{
+    pirn_blocking_begin();
+    check_fatal(BLOCKING_END);
+    pirn_blocking_end();
+    pirn_go(run_other);
+    pirn_blocking_begin();
+    for (pirn_ns until = pirn_now() + LONG; !atomic_load(&other_ran);) {
+        CHECK_LT(pirn_now(), until); /* with one P: it was taken */
+        usleep(1000);
+    }
+    check_fatal(BLOCKING_END);
+    pirn_blocking_end();
 }
 
 /* The child of a thread of the program's own, while a runtime runs. */
