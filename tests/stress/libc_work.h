@@ -228,8 +228,15 @@ static uint64_t count_preempted(void)
     return m.preempted;
 }
 
-/* Until the time is over, and some were preempted: many threads on one CPU have few whole slices in a second.
- * All kinds must go on all the time. */
+static bool (*seen_enough)(void); /* what a test wants to see beside preemptions; NULL: nothing */
+
+/* In a second, many threads on one CPU have few whole slices, and those who disturb them few turns. */
+static bool is_over(int64_t until)
+{
+    return now_ns() >= until && count_preempted() >= PREEMPTED && (!seen_enough || seen_enough());
+}
+
+/* Until the time is over, and what was to happen has. All kinds must go on all the time. */
 static void watch(int64_t ns)
 {
     uint64_t seen[KINDS] = {0};
@@ -237,7 +244,7 @@ static void watch(int64_t ns)
     for (int k = 0; k < KINDS; k++) {
         since[k] = start;
     }
-    for (bool all = false; !all || now_ns() < start + ns || count_preempted() < PREEMPTED;) {
+    for (bool all = false; !all || !is_over(start + ns);) {
         pirn_sleep(10 * PIRN_MS);
         all = true;
         for (int k = 0; k < KINDS; k++) {

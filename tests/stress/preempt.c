@@ -141,12 +141,19 @@ static void pause_parent(pid_t parent, int until_fd)
     _exit(0);
 }
 
+#define PAUSES 10
+
 static at_u32 continued;
 
 static void note_continued(int sig)
 {
     (void)sig;
     at_add(&continued, 1, RELAXED);
+}
+
+static bool paused_enough(void)
+{
+    return at_load(&continued, RELAXED) >= PAUSES;
 }
 
 TEST_ATTR(preempt_stop_and_continue, .slow = true, .procs = "1,2,4,16", .timeout = 90)
@@ -162,11 +169,12 @@ TEST_ATTR(preempt_stop_and_continue, .slow = true, .procs = "1,2,4,16", .timeout
         close(fds[1]);
         pause_parent(parent, fds[0]);
     }
+    seen_enough = paused_enough;
     corrupt_nothing(0);
     close(fds[1]);
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK_EQ(status, 0);
-    CHECK_GE(at_load(&continued, RELAXED), 10);
+    CHECK_GE(at_load(&continued, RELAXED), PAUSES);
 }
 
 /* --- many that compute (R11) ------------------------------------------------------------------ */
