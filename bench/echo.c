@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A TCP echo server, one goroutine a connection; op = one request of 64 bytes, in CPU time of the server
- * (all its threads, user and system). N connections, each with one request under way.
+ * (all its threads, user and system), and in time. N connections, each with one request under way.
  *
  * The clients (load.h) are an epoll loop on one thread. It has each connection echo once, and is ready.
  */
@@ -96,6 +96,8 @@ static int run(void *arg)
     double done;
     snprintf(name, sizeof name, "echo_%d", conns);
     bench_value(name, load_run(accept_all, conns, &done));
+    snprintf(name, sizeof name, "echo_rate_%d", conns);
+    bench_value(name, load_ns_each(done));
     return 0;
 }
 

@@ -10,9 +10,11 @@ import os
 import re
 import signal
 import socket
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -66,6 +68,20 @@ class Server:
         except subprocess.TimeoutExpired:
             self.p.kill()
             self.p.wait()
+
+
+def go_twin(args, name):
+    """A function that starts bench/go/NAME; None without Go."""
+    if not shutil.which('go'):
+        return None
+    folder = tempfile.TemporaryDirectory()
+    program = f'{folder.name}/{name}'
+    subprocess.run(['go', 'build', '-o', program, f'./{name}'], cwd=BENCH / 'go', check=True)
+
+    def start():
+        return Server(args, [program])
+    start.folder = folder  # it is there for as long as it is needed
+    return start
 
 
 def free_port():

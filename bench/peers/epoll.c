@@ -96,6 +96,8 @@ static void echo(void)
     serve(from);
     peer_check(read(from, text, sizeof text - 1) > 0, "load");
     bench_value(name, (double)(peer_cpu() - before) / (double)atol(text));
+    snprintf(name, sizeof name, "echo_rate_%d", n);
+    bench_value(name, bench_int("LOAD_MS", 500) * 1e6 / (double)atol(text));
     waitpid(pid, NULL, 0);
 }
 

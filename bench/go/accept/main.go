@@ -25,5 +25,5 @@ func main() {
 	before := bench.CPU()
 	done := load.Run()
 	fmt.Printf("accept %d %.1f\n", w, (bench.CPU()-before)/done)
-	fmt.Printf("accept_rate %d %.1f\n", w, float64(bench.Int("LOAD_MS", 500))*1e6/done)
+	fmt.Printf("accept_rate %d %.1f\n", w, bench.EachNs(done))
 }

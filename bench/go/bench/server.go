@@ -68,3 +68,8 @@ func (l *Load) Run() float64 {
 	Check(err)
 	return done
 }
+
+// EachNs is the time that each took, of all LOAD_MS.
+func EachNs(done float64) float64 {
+	return float64(Int("LOAD_MS", 500)) * 1e6 / done
+}
