@@ -16,6 +16,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <symbols_path.h> /* made by the build */
 #include <sys/auxv.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
