@@ -9,9 +9,11 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -25,6 +27,10 @@ QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 # Those of tests/go that tell most about the machine, in the time that an emulator takes.
 QEMU_GO = r'^go/(blocking|chan|chan_misuse|chan_phrases|chan_programs|defer|identity|lockthread|once|panic|recover|sched|sync) '
 
+# What is built of a flavour, by kinds of tests; (): all of it.
+BUILDS = {'native': (), 'model': (), 'clang': (), 'small': CONCURRENT, 'chaos': CONCURRENT, 'asan': (),
+          'tsan': CONCURRENT, 'aarch64': ('unit', 'go')}
+
 # Defaults; what the caller has set wins.
 SANITIZER_ENV = {
     'UBSAN_OPTIONS': 'print_stacktrace=1',
@@ -36,12 +42,53 @@ SANITIZER_ENV = {
 }
 
 
+MAKE = ['make', '--no-print-directory', 'WERROR=true']
+
+
+def build_command(flavour, targets):
+    return [*MAKE, f'build-{flavour}', f'TARGETS={" ".join(targets)}']
+
+
+class Ahead(threading.Thread):
+    """Builds the flavours of later groups while tests run, most of which wait: with what they leave of the CPUs.
+    Whether it succeeds is seen by who needs a build, and makes it again: then there is nothing left to do, or
+    the same error."""
+
+    def __init__(self, flavours):
+        super().__init__(daemon=True)
+        self.done = {flavour: threading.Event() for flavour in flavours}
+        self.process = None
+        self.start()
+
+    def make(self, cmd):
+        self.process = subprocess.Popen(['nice', '-n', '19', *cmd], cwd=ROOT, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        start_new_session=True)
+        return self.process.wait() == 0
+
+    def run(self):
+        for flavour, done in self.done.items():
+            if self.make([*MAKE, f'configure-{flavour}']):
+                targets = run.programs_of(ROOT / 'build' / flavour, BUILDS[flavour]) if BUILDS[flavour] else []
+                self.make(build_command(flavour, targets))
+            done.set()
+
+    def wait_for(self, flavour):
+        if flavour in self.done:
+            self.done[flavour].wait()
+
+    def kill(self):
+        if self.process and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
 class Check:
     def __init__(self, args):
         self.args = args
         self.result = run.Result()
         self.seen = set()  # (flavour, test) that an earlier group has run
         self.built = {}    # (flavour, kinds): did its build succeed
+        self.ahead = None
 
     # -- the two kinds of things to do ------------------------------------
 
@@ -66,15 +113,18 @@ class Check:
         self.result.skipped.append((name, why))
         print(f'skip {name}: {why}', flush=True)
 
-    def build(self, flavour, kinds=()):
-        """All of it; or the programs of some kinds of tests, in flavours of which no more is used."""
+    def build(self, flavour, kinds=None):
+        """The programs of some kinds of tests; by default those that the flavour is used for."""
+        kinds = BUILDS.get(flavour, ()) if kinds is None else kinds
         if (flavour, kinds) not in self.built:
-            make = ['make', '--no-print-directory', 'WERROR=true']
+            if self.ahead:
+                self.ahead.wait_for(flavour)
             targets = []
-            if kinds and self.step(f'{flavour}: configure', [*make, f'configure-{flavour}']):
+            if kinds and self.step(f'{flavour}: configure', [*MAKE, f'configure-{flavour}']):
                 targets = run.programs_of(ROOT / 'build' / flavour, kinds)
-            self.built[flavour, kinds] = self.step(f'{flavour}: build', [
-                *make, f'build-{flavour}', f'TARGETS={" ".join(targets)}'])
+            self.built[flavour, kinds] = self.step(f'{flavour}: build', build_command(flavour, targets))
+            if not self.ahead and not self.args.groups:
+                self.ahead = Ahead([f for f in BUILDS if f != flavour])
         return self.built[flavour, kinds]
 
     def tests(self, flavour, kinds, quick=False, scale=1.0, wrapper=(), label=None, some=None,
@@ -179,12 +229,12 @@ class Check:
 
     def small(self):
         """shrunk constants, debug checks"""
-        if self.build('small', CONCURRENT):
+        if self.build('small'):
             self.tests('small', CONCURRENT, quick=not self.args.groups, some=('4',))
 
     def chaos(self):
         """seeded delays in the atomics"""
-        if self.build('chaos', CONCURRENT):
+        if self.build('chaos'):
             self.tests('chaos', CONCURRENT, quick=not self.args.groups, scale=3,
                        some=('2',))
 
@@ -210,7 +260,7 @@ class Check:
 
     def tsan(self):
         """thread sanitizer"""
-        if self.build('tsan', CONCURRENT):
+        if self.build('tsan'):
             self.tests('tsan', CONCURRENT, quick=not self.args.groups, scale=5,
                        wrapper=run.tsan_wrapper(), some=('4',))
 
@@ -247,7 +297,7 @@ class Check:
         for tool in ('aarch64-linux-gnu-gcc', 'qemu-aarch64-static'):
             if not shutil.which(tool):
                 return self.skip('aarch64', f'{tool} is not installed')
-        if self.build('aarch64', ('unit', 'go')):
+        if self.build('aarch64'):
             self.tests('aarch64', ('unit',), scale=5, wrapper=QEMU)
             self.tests('aarch64', ('go',), scale=5, wrapper=QEMU, some=('4',), only=QEMU_GO)
 
@@ -315,6 +365,11 @@ GROUPS = ('quick', 'static', 'model', 'native', 'uring', 'net', 'clang', 'small'
 EXTRA = ('ubsan', 'msan', 'valgrind', 'stress')
 
 
+def cpu_used():
+    t = os.times()
+    return t.children_user + t.children_system
+
+
 def tail(text, lines=80):
     rows = re.sub(r'\033\[[0-9;]*[mK]', '', text).splitlines()
     return '\n'.join(rows if len(rows) <= lines else ['[...]'] + rows[-lines:])
@@ -348,18 +403,20 @@ def main():
     for name in args.groups or GROUPS:
         r = check.result
         before = r.passed, len(r.failed), len(r.skipped)
-        start = time.monotonic()
+        start, cpu = time.monotonic(), cpu_used()
         print(f'== {name}: {getattr(Check, name).__doc__}', flush=True)
         try:
             getattr(check, name)()
         except KeyboardInterrupt:
             run.kill_live()
+            if check.ahead:
+                check.ahead.kill()
             os._exit(130)
         good, bad, skipped = (n - b for n, b in
                               zip((r.passed, len(r.failed), len(r.skipped)), before))
         state = 'ok' if not bad else 'FAILED'
         print(f'   {state}: {good} good, {bad} bad, {skipped} left out, '
-              f'{time.monotonic() - start:.1f} s', flush=True)
+              f'{time.monotonic() - start:.1f} s, {cpu_used() - cpu:.1f} s of CPU', flush=True)
     return check.result.close()
 
 
