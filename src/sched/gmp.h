@@ -261,6 +261,7 @@ struct p {
     uint32_t seen_tick, seen_head;
     uint64_t seen_switches;
     int64_t seen_since, seen_head_since;
+    int64_t signalled_at; /* retake.c: its thread, or when a slice began since */
     struct blocked_look { /* retake.c: its thread was seen to block */
         struct m *m;
         uint32_t tick, nblocking;

@@ -200,7 +200,8 @@ static bool keeps_running(struct p *pp, struct m *mp, int64_t now)
     return pp->seen_cpu.used - was.used > enough;
 }
 
-/* Where neither a timer nor /proc helps: two signals in a slice, as the timer would send. */
+/* Where neither a timer nor /proc helps: two signals in a slice, as the timer would send; one at each look, if
+ * those are further apart. */
 static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
 {
     if (!sched.preempt
@@ -208,7 +209,8 @@ static void signal_if_over(struct p *pp, struct m *mp, int64_t now)
         return;
     }
     retake.keen_until = now + KEEN_FOR;
-    if (now - pp->seen_since >= sched.config.time_slice / 2) {
+    if (now - pp->signalled_at >= sched.config.time_slice / 2) {
+        pp->signalled_at = now;
         preempt_send(mp);
     }
 }

@@ -225,6 +225,7 @@ static bool look_at(struct p *pp, int64_t now)
     if (pp->seen_tick != tick) {
         pp->seen_tick = tick;
         pp->seen_since = now;
+        pp->signalled_at = now;
     } else if (now - pp->seen_since >= sched.config.time_slice) {
         pp->seen_since = now;
         at_store(&pp->slice_over, SLICE_OVER, RELAXED);

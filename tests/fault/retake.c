@@ -84,9 +84,15 @@ static int beside_both(void *arg)
     return arg != NULL;
 }
 
+static bool short_slices; /* less than sysmon's looks are apart */
+
 static void run_both(void)
 {
-    CHECK_EQ(pirn_run(beside_both, NULL), 0);
+    pirn_config config = {.time_slice = PIRN_MS};
+    if (short_slices)
+        CHECK_EQ(pirn_run_config(&config, beside_both, NULL), 0);
+    else
+        CHECK_EQ(pirn_run(beside_both, NULL), 0);
 }
 
 /* Readers only: the P is taken, without a signal. */
@@ -131,6 +137,15 @@ TEST_ATTR(no_proc, PROCS, .timeout = 60)
 {
     needs_preemption();
     needs_filters();
+    CHECK_EQ(count_in_stderr(without_proc, NO_PROC), 1);
+}
+
+/* Here it is sysmon alone that stops those who block. */
+TEST_ATTR(no_proc_short_slices, PROCS, .timeout = 60)
+{
+    needs_preemption();
+    needs_filters();
+    short_slices = true;
     CHECK_EQ(count_in_stderr(without_proc, NO_PROC), 1);
 }
 
@@ -228,6 +243,15 @@ TEST_ATTR(no_timers, PROCS, .timeout = 60)
 {
     needs_preemption();
     needs_filters();
+    CHECK_EQ(count_in_stderr(without_timers, NO_TIMERS), 1);
+}
+
+/* And here those who compute. */
+TEST_ATTR(no_timers_short_slices, PROCS, .timeout = 60)
+{
+    needs_preemption();
+    needs_filters();
+    short_slices = true;
     CHECK_EQ(count_in_stderr(without_timers, NO_TIMERS), 1);
 }
 
