@@ -10,7 +10,8 @@
  *
  * A context that signals cancel: pirn_ctx_with_signals. The action of a signal is pirn's while some
  * channel or context of a runtime that runs wants it, and the program's at other times; the program
- * leaves it alone meanwhile.
+ * leaves it alone meanwhile. A handler that it installs all the same gets the signal in place of pirn, and
+ * stays.
  */
 #ifndef PIRN_H
 #include <pirn.h> /* which includes this */

@@ -9,6 +9,10 @@
  * takes the handler away says that it is not, and then waits for handlers, before it looks at what is
  * pending. A handler that comes too late sends the signal to its own thread again: when it returns, the
  * action is that of the program, or of the next who watches.
+ *
+ * A handler that the program installs in place of pirn's stays there, and is what comes back after the next watch.
+ * It may call pirn's, which it has replaced: if nobody watches, nothing is left to do then, since to send it again
+ * would never end.
  */
 #include "io/signal.h"
 
@@ -26,6 +30,7 @@ static struct {
     uint64_t let_in;     /* by sysmon: a bit for each */
     /* atomic */
     at_u64 wanted, pending;
+    at_u64 replaced; /* once, by the program; never cleared, since its handler may come back */
     at_u32 noting; /* how many handlers are about to note a signal */
 } signals;
 
@@ -70,7 +75,7 @@ static void handler(int sig, siginfo_t *info, void *context)
     if (wanted) {
         sysmon_kick();
         sysmon_look_now();
-    } else {
+    } else if (!(at_load(&signals.replaced, RELAXED) & signal_bit(sig))) {
         raise_again(sig, info);
     }
     errno = saved;
@@ -95,19 +100,31 @@ static void let_in(int sig, bool in)
     }
 }
 
+/* Not, if the program has changed it meanwhile. */
+static bool is_as_left(const struct sigaction *sa, enum signal_action by)
+{
+    return by == SIGNAL_OURS ? sa->sa_flags & SA_SIGINFO && sa->sa_sigaction == handler
+                             : by == SIGNAL_IGNORED && sa->sa_handler == SIG_IGN;
+}
+
 /* While the handler is ours it is wanted, so that one that comes too late is not sent round for ever. */
 int signal_set_action(int sig, enum signal_action to)
 {
     enum signal_action from = signals.action[sig];
-    struct sigaction sa = {.sa_handler = SIG_IGN};
-    if (from == to) {
+    struct sigaction now, sa = {.sa_handler = SIG_IGN};
+    if (from == to && to != SIGNAL_IGNORED) {
         return 0;
     }
-    if (from == SIGNAL_PROGRAMS && preempt_sigaction(sig, NULL, &signals.before[sig])) {
+    if (preempt_sigaction(sig, NULL, &now)) {
         return -errno;
+    }
+    bool is_programs = !is_as_left(&now, from);
+    if (is_programs) {
+        signals.before[sig] = now;
     }
     if (from == SIGNAL_OURS) {
         let_in(sig, false);
+        at_or(&signals.replaced, is_programs ? signal_bit(sig) : 0, RELAXED);
     }
     if (to == SIGNAL_PROGRAMS) {
         sa = signals.before[sig];
@@ -117,7 +134,8 @@ int signal_set_action(int sig, enum signal_action to)
         sigfillset(&sa.sa_mask);
         at_or(&signals.wanted, signal_bit(sig), RELAXED);
     }
-    int err = preempt_sigaction(sig, &sa, NULL) ? -errno : 0;
+    bool is_there = to == SIGNAL_PROGRAMS && is_programs;
+    int err = !is_there && preempt_sigaction(sig, &sa, NULL) ? -errno : 0;
     signals.action[sig] = err ? from : to;
     if (signals.action[sig] != SIGNAL_OURS) {
         at_and(&signals.wanted, ~signal_bit(sig), RELAXED);
