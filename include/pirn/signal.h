@@ -11,7 +11,7 @@
  * A context that signals cancel: pirn_ctx_with_signals. The action of a signal is pirn's while some
  * channel or context of a runtime that runs wants it, and the program's at other times; the program
  * leaves it alone meanwhile. A handler that it installs all the same gets the signal in place of pirn, and
- * stays.
+ * stays. In the child of a fork a signal does what it would have done without pirn.
  */
 #ifndef PIRN_H
 #include <pirn.h> /* which includes this */

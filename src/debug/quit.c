@@ -21,9 +21,13 @@ static struct {
 static void handler(int sig)
 {
     int saved = errno;
-    (void)sig;
-    at_store(&quit.asked, 1, RELAXED);
-    sysmon_kick();
+    if (unlikely(forked)) { /* sysmon is not here */
+        signal(sig, SIG_DFL);
+        raise(sig);
+    } else {
+        at_store(&quit.asked, 1, RELAXED);
+        sysmon_kick();
+    }
     errno = saved;
 }
 

@@ -57,11 +57,23 @@ static void handle_fault(int sig, siginfo_t *info, void *context)
     }
 }
 
+/* Nobody is there who would hand it out: as if pirn had never been. */
+static void handle_forked(int sig, const siginfo_t *info)
+{
+    sigaction(sig, &signals.before[sig], NULL);
+    raise_again(sig, info);
+}
+
 static void handler(int sig, siginfo_t *info, void *context)
 {
     int saved = errno;
     if (is_fault(sig, info)) {
         handle_fault(sig, info, context);
+        errno = saved;
+        return;
+    }
+    if (unlikely(forked)) {
+        handle_forked(sig, info);
         errno = saved;
         return;
     }
