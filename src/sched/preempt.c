@@ -151,25 +151,31 @@ static bool is_ours(const siginfo_t *info, struct m *mp)
     return info->si_code == SI_USER && info->si_pid == 0 && at_xchg(&mp->signalled, 0, RELAXED);
 }
 
-/* The frame from which another handler is called. One that was installed after ours may call ours in turn, from
- * further down: once is enough. What one leaves here that jumps out is not below the next signal's. */
-static __thread uintptr_t chaining __attribute__((tls_model("initial-exec")));
+/* The signal for which another handler is called, and the frame from which. One that was installed after ours may
+ * call ours in turn, from further down and with what it was given: once is enough. What one leaves here that jumps
+ * out does not match the next signal: the kernel puts that, and so our frame, elsewhere, or both where they were. */
+static __thread struct chaining {
+    const void *info, *context;
+    uintptr_t frame;
+} chaining __attribute__((tls_model("initial-exec")));
 
 static void call_handler_before(int sig, siginfo_t *info, void *context)
 {
     uint64_t word = at_load(&preempt.chained, ACQUIRE); /* [C2] */
     uintptr_t fn = (uintptr_t)(word & ~CHAINED_INFO);
     uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-    if (here < chaining || fn == (uintptr_t)SIG_DFL || fn == (uintptr_t)SIG_IGN) {
+    struct chaining outer = chaining;
+    bool again = here < outer.frame && (info == outer.info || context == outer.context);
+    if (again || fn == (uintptr_t)SIG_DFL || fn == (uintptr_t)SIG_IGN) {
         return;
     }
-    chaining = here;
+    chaining = (struct chaining){.info = info, .context = context, .frame = here};
     if (word & CHAINED_INFO) {
         ((void (*)(int, siginfo_t *, void *))fn)(sig, info, context);
     } else {
         ((void (*)(int))fn)(sig);
     }
-    chaining = 0;
+    chaining = outer;
 }
 
 static void set_handler_before_locked(const struct sigaction *sa)

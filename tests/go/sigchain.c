@@ -97,6 +97,44 @@ TEST_ATTR(jumps_out_of_the_handler, .procs = "1")
     CHECK_EQ(pirn_run(jumps_out_again_and_again, NULL), 0);
 }
 
+/* On its thread's own stack, since it has no other: from a shallow frame first, and then from deeper ones. */
+__attribute__((noinline)) static void jumps_out_below(int depth)
+{
+    volatile char frame[4096];
+    frame[0] = (char)depth;
+    if (depth > 0) {
+        jumps_out_below(depth - 1);
+        CHECK_EQ(frame[0], depth); /* no tail call */
+        return;
+    }
+    int before = atomic_load(&from_elsewhere);
+    if (!sigsetjmp(out, 1)) {
+        CHECK_EQ(pthread_kill(pthread_self(), SIGURG), 0);
+        FAIL("it did not come");
+    }
+    CHECK_EQ(atomic_load(&from_elsewhere), before + 1);
+}
+
+static void *jumps_from_deeper_and_deeper(void *arg)
+{
+    for (int depth = 0; depth < 5; depth++)
+        jumps_out_below(depth);
+    jumps_out_below(2);
+    return arg;
+}
+
+TEST(jumps_out_without_a_stack)
+{
+    pthread_t t;
+    needs_preemption();
+    install(SIGURG, jumps_out, SA_RESTART);
+    CHECK_EQ(pirn_start(NULL), 0);
+    CHECK_EQ(pthread_create(&t, NULL, jumps_from_deeper_and_deeper, NULL), 0);
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    CHECK_EQ(atomic_load(&from_elsewhere), 6);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* Loops keep the runtime awake until it sees the new one, within a second or so. */
 static void install_later(void (*fn)(int, siginfo_t *, void *))
 {
