@@ -139,14 +139,19 @@ void preempt_here(struct m *mp)
 /* --- the handler ----------------------------------------------------------------------------------- */
 
 /* From the timer of this thread, or preempt_send, whose signal has lost its sender if the kernel had no room
- * for that. */
+ * for that. One that has it is no more expected without. (If the next is just being sent, and there is no room, that
+ * is taken for the program's; sysmon, or who stops the world, sends another.) */
 static bool is_ours(const siginfo_t *info, struct m *mp)
 {
     if (!mp) {
         return false;
     }
     if (info->si_code == SI_TIMER || info->si_code == SI_QUEUE) {
-        return info->si_value.sival_ptr == mp;
+        bool ours = info->si_value.sival_ptr == mp;
+        if (ours && info->si_code == SI_QUEUE) {
+            at_store(&mp->signalled, 0, RELAXED);
+        }
+        return ours;
     }
     return info->si_code == SI_USER && info->si_pid == 0 && at_xchg(&mp->signalled, 0, RELAXED);
 }

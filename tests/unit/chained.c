@@ -127,3 +127,40 @@ TEST_RUN_ATTR(a_new_one_is_seen_first, .procs = "1,4")
     sa = exchange(NULL);
     CHECK(is(&sa, 0));
 }
+
+static atomic_int from_outside;
+
+static void takes_from_outside(int sig, siginfo_t *info, void *context)
+{
+    (void)sig, (void)context;
+    CHECK_EQ(info->si_code, SI_USER);
+    CHECK_EQ(info->si_pid, 0);
+    atomic_fetch_add(&from_outside, 1);
+}
+
+/* As the kernel says it of a sender in another PID namespace; and of one for whom it had no room. */
+static void send_from_outside(void)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    info.si_signo = SIGURG;
+    info.si_code = SI_USER;
+    CHECK_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGURG, &info), 0);
+}
+
+/* One that has come, and said whose it is, is not expected any more. */
+TEST_RUN_ATTR(from_another_namespace, PROCS)
+{
+    needs_preemption();
+    struct sigaction sa = {.sa_sigaction = takes_from_outside,
+                           .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+    exchange(&sa);
+    for (int i = 1; i <= 20; i++) {
+        preempt_send(getm());
+        send_from_outside();
+        CHECK_EQ(atomic_load(&from_outside), i);
+        at_store(&getm()->signalled, 1, RELAXED); /* pirn's own, without its sender */
+        send_from_outside();
+        CHECK_EQ(atomic_load(&from_outside), i);
+    }
+}
