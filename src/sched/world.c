@@ -98,7 +98,7 @@ static void start(void)
     unlock(&sched.lock);
 }
 
-/* False: not all have stopped in time, and the world goes on. Not from inside the runtime. */
+/* False: not all have stopped in time, and the world goes on; or another has stopped it for too long. Not from inside the runtime. */
 bool world_stop(int64_t deadline)
 {
     struct m *mp;
@@ -109,6 +109,9 @@ bool world_stop(int64_t deadline)
             break;
         }
         leave();
+        if (now_ns() >= deadline) { /* another has stopped it for long */
+            return false;
+        }
         pirn_yield();
     }
     mark_all(mp ? mp->p : NULL);

@@ -633,6 +633,35 @@ TEST_RUN_ATTR(soon, .procs = "2", .alone = true, .timeout = 60)
     measure("threads that block", blocks);
 }
 
+/* Another has stopped it for long: who comes later gives up in time. */
+static atomic_bool came_later;
+
+static void *comes_later(void *arg)
+{
+    pirn_ns from = plain_now();
+    CHECK(!world_stop(from + 20 * PIRN_MS));
+    CHECK_GE(plain_now(), from + 20 * PIRN_MS);
+    atomic_store(&came_later, true);
+    return arg;
+}
+
+TEST_RUN_ATTR(stopped_by_another, PROCS)
+{
+    pthread_t t;
+    start_workers(1);
+    CHECK(world_stop(plain_now() + LONG));
+    CHECK_EQ(pthread_create(&t, NULL, comes_later, NULL), 0);
+    for (pirn_ns until = plain_now() + LONG; !atomic_load(&came_later);) {
+        CHECK_LT(plain_now(), until);
+        plain_sleep(PIRN_MS);
+    }
+    check_stopped(); /* it left it alone */
+    CHECK_EQ(pthread_join(t, NULL), 0);
+    world_start();
+    end_workers();
+    check_started();
+}
+
 /* One that can't be stopped: that is told, and all go on. */
 static void *gives_up(void *arg)
 {
