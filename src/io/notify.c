@@ -76,6 +76,9 @@ EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
     if (!c) {
         misuse("signal notify using nil channel");
     }
+    if (at_load(&c->refs, RELAXED) == 0) {
+        misuse("signal notify using a channel after its last release");
+    }
     if (!signal_can_be_caught(sig) || c->elem != sizeof(int)) {
         return -EINVAL;
     }
@@ -83,10 +86,11 @@ EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
     if (!w) {
         return -ENOMEM;
     }
-    *w = (struct watch){.chan = pirn_chanv_retain(c), .signals = signal_bit(sig)};
+    *w = (struct watch){.chan = c, .signals = signal_bit(sig)};
     bring(w);
     struct visit v = visit_begin();
     bring(NULL);
+    at_add(&c->refs, 1, RELAXED); /* not before: if the goroutine ends at the entry, only w is given back */
     int err = visit_can_wait(v) ? signal_watch(&w) : -EAGAIN;
     visit_end(v);
     free_watches(w);
