@@ -28,7 +28,7 @@ static struct {
     int reserve;      /* a descriptor for when there are no more; -1: none; under lock */
     at_u32 said;
     AT(bool) denied;    /* for good */
-    AT(bool) blind;     /* for want of a descriptor */
+    AT(bool) blind;     /* for want of a descriptor, or of memory: it may come back */
     int64_t keen_until; /* sysmon's */
 } retake = {.lock = LOCK_INIT(RANK_PROC), .reserve = -1};
 
@@ -62,6 +62,11 @@ static bool is_denied(void)
     return at_load(&retake.denied, RELAXED);
 }
 
+static bool is_want(int err)
+{
+    return err == EMFILE || err == ENFILE || err == ENOMEM;
+}
+
 /* The asker has such a file, if anybody has: else it is not a thread that has gone, but /proc. */
 static bool have_proc(void)
 {
@@ -69,7 +74,7 @@ static bool have_proc(void)
     if (fd >= 0) {
         close(fd);
     }
-    return fd >= 0 || errno == EMFILE || errno == ENFILE;
+    return fd >= 0 || is_want(errno);
 }
 
 /* Is the thread asleep in the kernel? */
@@ -90,7 +95,7 @@ static bool is_blocked(int tid)
     }
     keep_reserve_locked();
     unlock(&retake.lock);
-    bool blind = n < 0 && (err == EMFILE || err == ENFILE);
+    bool blind = n < 0 && is_want(err);
     at_store(&retake.blind, blind, RELAXED);
     if (n < 0 && ((err != ENOENT && err != ESRCH) || !have_proc())) {
         say_denied("cannot read /proc/self/task/.../syscall", err);
@@ -257,6 +262,7 @@ void retake_start(void)
 {
     at_store(&retake.said, 0, RELAXED);
     at_store(&retake.denied, false, RELAXED);
+    at_store(&retake.blind, false, RELAXED);
     retake.keen_until = 0;
     lock(&retake.lock);
     keep_reserve_locked();

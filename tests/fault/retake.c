@@ -3,7 +3,9 @@
  * What the scheduler needs to see who blocks and to stop who computes is denied: /proc, membarrier,
  * timers, descriptors, threads. The others go on all the same; what is lost is said once.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/resource.h>
 
 #include "fault/deny.h"
@@ -166,6 +168,37 @@ TEST_ATTR(no_proc_later, PROCS, .timeout = 60)
     needs_preemption();
     needs_filters();
     CHECK_EQ(count_in_stderr(without_proc_later, NO_PROC), 1);
+}
+
+/* No memory for it, once: that passes, and so it is not denied. */
+static atomic_int without_memory; /* so many times */
+
+int open64(const char *path, int flags, ...)
+{
+    int (*real)(const char *, int, ...);
+    va_list args;
+    va_start(args, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (!strncmp(path, "/proc/self/task/", 16) && atomic_load(&without_memory)) {
+        atomic_fetch_sub(&without_memory, 1);
+        errno = ENOMEM;
+        return -1;
+    }
+    *(void **)&real = dlsym(RTLD_NEXT, "open64");
+    return real(path, flags, mode);
+}
+
+static void without_memory_once(void)
+{
+    atomic_store(&without_memory, 1);
+    CHECK_EQ(pirn_run(taken_from_readers, NULL), 0);
+    CHECK_EQ(atomic_load(&without_memory), 0);
+}
+
+TEST_ATTR(no_memory_once, PROCS, .timeout = 60)
+{
+    CHECK_EQ(count_in_stderr(without_memory_once, NO_PROC), 1);
 }
 
 /* A process that may not be dumped: /proc is root's. */
