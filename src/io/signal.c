@@ -31,7 +31,7 @@ static struct {
     /* atomic */
     at_u64 wanted, pending;
     at_u64 replaced; /* once, by the program; never cleared, since its handler may come back */
-    at_u32 noting; /* how many handlers are about to note a signal */
+    at_u32 noting;   /* how many handlers are about to note a signal */
 } signals;
 
 /* --- the handler ------------------------------------------------------------------------------------ */
