@@ -5,7 +5,8 @@
  * Without a context an open is the plain call, announced as one that may block: mostly it does not. With
  * one it must be possible to give it up, though it waits for the other end of a FIFO or for a server: a
  * record on the heap, with the path, goes to a helper (with PIRN_IO_URING, to the ring), and the goroutine
- * waits for it. Who gives up leaves the record to whoever brings the result, who closes the descriptor.
+ * waits for it. Who gives up leaves the record to whoever brings the result, who closes the descriptor; one that
+ * has not begun is not made, so that no file is made or emptied by a call that has returned an error.
  * (Measured, with the close: 2.1 us plain, 8 by a helper, 19 by the ring, which has worker threads for it.)
  *
  * A goroutine may be dropped, with the runtime, anywhere between the call that made a descriptor and
@@ -13,7 +14,8 @@
  * calls, struct open_job. The stop closes what is there. A thread that was left behind in its open finds
  * HELD_DROPPED, and closes it then.
  *
- * Lock: files.lock (RANK_FILES), for both lists and for job.abandoned. Word locks are taken under it.
+ * Lock: files.lock (RANK_FILES), for both lists and for job.abandoned. Word locks and the
+ * pool's are taken under it.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -131,6 +133,13 @@ static void run_open(struct pool_job *job)
 {
     struct open_job *j = container_of(job, struct open_job, job);
     int fd;
+    lock(&files.lock);
+    bool abandoned = j->abandoned;
+    unlock(&files.lock);
+    if (abandoned) { /* when it was on its way from the queue */
+        free(j);
+        return;
+    }
     do {
         fd = sys_openat(j->op.fd, j->path, j->op.flags, j->op.mode);
     } while (fd == -EINTR);
@@ -149,7 +158,7 @@ static void drop_open(struct pool_job *job)
     open_done(container_of(job, struct open_job, job), -ECANCELED);
 }
 
-static const struct pool_kind open_kind = {run_open, refuse_open, drop_open};
+static const struct pool_kind open_kind = {POOL_OPENS, run_open, refuse_open, drop_open};
 
 /* In the runtime: the result is the caller's, and the record is gone or somebody else's. */
 static int take_result(struct open_job *j, bool done, bool *refused)
@@ -161,8 +170,12 @@ static int take_result(struct open_job *j, bool done, bool *refused)
     lock(&files.lock);
     done |= pending_is_done(&j->op.pending);
     unlink_locked(j);
-    j->abandoned = !done;
+    bool begun = done || !pool_take_back(&j->job);
+    j->abandoned = !done && begun;
     unlock(&files.lock);
+    if (!begun) {
+        heap_free(j);
+    }
     if (!done) {
         return err;
     }

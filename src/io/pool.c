@@ -3,14 +3,19 @@
  * Helper threads: for a call that blocks its thread, and whose caller may give up before it is over. (Who
  * waits to the end in any case needs no helper: its own thread does it, without a P.)
  *
- * A queue of jobs. There are as many helpers as are busy at a time, up to a bound; the factory makes one
- * when there are more jobs in the queue than helpers without work. A helper that has had nothing to do
- * for some seconds ends. If no thread can be made and there is none, the jobs in the queue are refused:
- * their owners do them on their own threads.
+ * A queue of jobs for each kind, of which so many may run at a time. Lookups end, and are many on a bad day: 64.
+ * An open may wait for ever, for the other end of a FIFO that only another open brings: as many as there may be
+ * threads that block otherwise, max_threads. So neither waits behind the other.
+ *
+ * There are as many helpers as are busy at a time; the factory makes one when there are more jobs that may run
+ * than helpers without work. A helper that has had nothing to do for some seconds ends. If no thread can be
+ * made and there is none, or none but in opens, the jobs in the queues are refused: their owners do them on
+ * their own threads.
  *
  * Invariants, under pool.lock (RANK_POOL)
- * 1. nidle helpers sleep or are about to look at the queue; so a job for each of them will be taken.
+ * 1. nidle helpers sleep or are about to look at the queues; so a job for each of them will be taken.
  * 2. A helper is in the list of those that live, or in that of those to be joined.
+ * 3. A job whose owner gives up is taken off its queue: what waits there is still wanted.
  *
  * The end of the runtime: jobs that have not begun are dropped. Helpers have the grace time to finish;
  * one that does not is taken off the lists and left behind, with its job, which must then look after
@@ -25,7 +30,7 @@
 
 #include "io/uring.h"
 
-#define HELPERS_MOST (PIRN_SMALL ? 4u : 64u)
+#define LOOKUPS_MOST (PIRN_SMALL ? 4u : 64u)
 #define IDLE_MOST ((PIRN_SMALL ? 20 * PIRN_MS : 5 * PIRN_SEC))
 
 struct helper {
@@ -34,41 +39,80 @@ struct helper {
     bool abandoned; /* under the lock */
 };
 
+struct queue {
+    struct pool_job *first, *last;
+    uint32_t nqueued, nrunning;
+};
+
 static struct {
     struct lock lock;
     /* under the lock */
-    struct pool_job *first, *last;
-    uint32_t nqueued, nidle, nliving;
+    struct queue q[POOL_QUEUES];
+    uint32_t nidle, nliving;
     uint32_t nnew; /* of the living: have not begun to look for jobs */
     struct helper *living, *dead;
-    bool stop, refuses; /* refuses: one that is off the queue has not been told yet */
+    bool stop, refuses; /* refuses: one that is off its queue has not been told yet */
     at_u32 word;        /* ++ for each job; futex */
     at_u32 gone;        /* ++ for each helper that ends; futex of the stop */
 } pool = {.lock = LOCK_INIT(RANK_POOL)};
 
-static struct pool_job *take_locked(void)
+static void remove_locked(struct pool_job *job)
 {
-    struct pool_job *job = pool.first;
-    if (job) {
-        pool.first = job->next;
-        pool.last = pool.first ? pool.last : NULL;
-        pool.nqueued--;
+    struct queue *q = &pool.q[job->kind->queue];
+    job->queued = false;
+    *(job->prev ? &job->prev->next : &q->first) = job->next;
+    *(job->next ? &job->next->prev : &q->last) = job->prev;
+    q->nqueued--;
+}
+
+static struct pool_job *take_any_locked(void)
+{
+    for (int i = 0; i < POOL_QUEUES; i++) {
+        struct pool_job *job = pool.q[i].first;
+        if (job) {
+            remove_locked(job);
+            return job;
+        }
     }
-    return job;
+    return NULL;
+}
+
+/* How many of a queue may begin now. */
+static uint32_t may_run_locked(enum pool_queue i)
+{
+    uint32_t most = i == POOL_LOOKUPS ? LOOKUPS_MOST : (uint32_t)sched.config.max_threads;
+    uint32_t room = most > pool.q[i].nrunning ? most - pool.q[i].nrunning : 0;
+    return (uint32_t)min_u64(pool.q[i].nqueued, room);
+}
+
+static struct pool_job *take_to_run_locked(void)
+{
+    for (int i = 0; i < POOL_QUEUES; i++) {
+        if (may_run_locked((enum pool_queue)i)) {
+            struct pool_job *job = pool.q[i].first;
+            remove_locked(job);
+            return job;
+        }
+    }
+    return NULL;
 }
 
 static bool wants_more_locked(void)
 {
-    return pool.nqueued > pool.nidle + pool.nnew && pool.nliving < HELPERS_MOST;
+    uint32_t n = may_run_locked(POOL_LOOKUPS) + may_run_locked(POOL_OPENS);
+    return n > pool.nidle + pool.nnew;
 }
 
 void pool_put(struct pool_job *job)
 {
+    struct queue *q = &pool.q[job->kind->queue];
     lock(&pool.lock);
+    job->queued = true;
     job->next = NULL;
-    *(pool.last ? &pool.last->next : &pool.first) = job;
-    pool.last = job;
-    pool.nqueued++;
+    job->prev = q->last;
+    *(q->last ? &q->last->next : &q->first) = job;
+    q->last = job;
+    q->nqueued++;
     bool wake = pool.nidle > 0;
     bool more = wants_more_locked();
     at_add(&pool.word, 1, RELAXED);
@@ -81,12 +125,24 @@ void pool_put(struct pool_job *job)
     }
 }
 
+bool pool_take_back(struct pool_job *job)
+{
+    lock(&pool.lock);
+    bool queued = job->queued;
+    if (queued) {
+        remove_locked(job);
+    }
+    unlock(&pool.lock);
+    return queued;
+}
+
 /* With the ring's, since those who ask want to know of all. */
 int pool_idle(void)
 {
     int uring = uring_idle();
     lock(&pool.lock);
-    bool busy = pool.nqueued || pool.refuses || pool.nidle < pool.nliving;
+    bool queued = pool.q[POOL_LOOKUPS].first || pool.q[POOL_OPENS].first;
+    bool busy = queued || pool.refuses || pool.nidle < pool.nliving;
     int n = busy || uring < 0 ? -1 : (int)pool.nidle + uring;
     unlock(&pool.lock);
     return n;
@@ -109,9 +165,12 @@ static bool sleep_locked(struct helper *h)
 /* Under the lock, before and after. False: it was left behind. */
 static bool run_locked(struct helper *h, struct pool_job *job)
 {
+    struct queue *q = &pool.q[job->kind->queue];
+    q->nrunning++;
     unlock(&pool.lock);
     job->kind->run(job);
     lock(&pool.lock);
+    q->nrunning -= !h->abandoned;
     return !h->abandoned;
 }
 
@@ -131,7 +190,7 @@ static void *helper_main(void *arg)
     lock(&pool.lock);
     pool.nnew -= !h->abandoned;
     for (bool woken = true; !pool.stop && !h->abandoned;) {
-        if ((job = take_locked())) {
+        if ((job = take_to_run_locked())) {
             if (!run_locked(h, job)) {
                 break;
             }
@@ -198,13 +257,13 @@ static int make_one(void)
     return err;
 }
 
-/* There is nobody who would take them. */
+/* There is nobody who would take them; or who does not wait for what one of them may bring. */
 static void refuse_all(void)
 {
     struct pool_job *job;
     do {
         lock(&pool.lock);
-        job = pool.nliving ? NULL : take_locked();
+        job = pool.nliving > pool.q[POOL_OPENS].nrunning ? NULL : take_any_locked();
         pool.refuses = job;
         unlock(&pool.lock);
         if (job) {
@@ -253,6 +312,7 @@ static uint32_t abandon_all(void)
     }
     pool.living = NULL;
     pool.nliving = pool.nidle = pool.nnew = 0;
+    pool.q[POOL_LOOKUPS].nrunning = pool.q[POOL_OPENS].nrunning = 0;
     unlock(&pool.lock);
     return n;
 }
@@ -272,7 +332,7 @@ bool pool_stop(int64_t grace)
     }
     join_dead();
     lock(&pool.lock);
-    while ((job = take_locked())) {
+    while ((job = take_any_locked())) {
         unlock(&pool.lock);
         job->kind->dropped(job);
         lock(&pool.lock);

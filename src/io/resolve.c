@@ -7,11 +7,12 @@
  * has a record in its frame, and gets a result of its own: copies, and the original for the last. When the
  * lookup is over nobody can join it any more: nothing is kept.
  *
- * An asker whose context ends takes its record off, and the lookup goes on. If no thread can be made for
- * it, the first asker does it on its own thread, without a P.
+ * An asker whose context ends takes its record off, and the lookup goes on; if it has not begun, and nobody else
+ * asks, it never will: names that nobody waits for any more must not keep others waiting. If no thread can be
+ * made for it, the first asker does it on its own thread, without a P.
  *
- * Lock: names.lock (RANK_RESOLVE), for the lists and for what is in lookups and askers. Word locks are
- * taken under it, no memory is allocated. A lookup belongs to who runs it; the end of the runtime drops
+ * Lock: names.lock (RANK_RESOLVE), for the lists and for what is in lookups and askers. Word locks and the
+ * pool's are taken under it, no memory is allocated. A lookup belongs to who runs it; the end of the runtime drops
  * the askers, and a lookup that a helper is still busy with then is freed by that.
  *
  * The copies are laid out as glibc's freeaddrinfo expects them: a block for each with the address in it,
@@ -278,9 +279,25 @@ static void finish(struct lookup *l)
     free(l);
 }
 
+/* Who gave up when it was on its way from the queue has left it to this. */
+static bool is_wanted(struct lookup *l)
+{
+    lock(&names.lock);
+    bool wanted = l->askers;
+    if (!wanted && !l->abandoned) {
+        unlink_lookup_locked(l);
+    }
+    unlock(&names.lock);
+    return wanted;
+}
+
 static void run_job(struct pool_job *job)
 {
     struct lookup *l = container_of(job, struct lookup, job);
+    if (!is_wanted(l)) {
+        free(l);
+        return;
+    }
     run_lookup(l);
     finish(l);
 }
@@ -316,7 +333,7 @@ static void drop_job(struct pool_job *job)
     free(l);
 }
 
-static const struct pool_kind lookup_kind = {run_job, refuse_job, drop_job};
+static const struct pool_kind lookup_kind = {POOL_LOOKUPS, run_job, refuse_job, drop_job};
 
 static void *run_handed_off(void *arg)
 {
@@ -368,12 +385,20 @@ static struct lookup *make_lookup(const char *host, const char *service,
 /* In the runtime. The context has ended, or time is up: true, unless the answer came first. */
 static bool give_up(struct asker *a)
 {
+    struct lookup *unwanted = NULL;
     lock(&names.lock);
     bool waits = !pending_is_done(&a->pending);
     if (waits) {
         take_asker(&a->of->askers, a);
+        if (!a->of->askers && pool_take_back(&a->of->job)) {
+            unwanted = a->of;
+            unlink_lookup_locked(unwanted);
+        }
     }
     unlock(&names.lock);
+    if (unwanted) {
+        heap_free(unwanted);
+    }
     return waits;
 }
 

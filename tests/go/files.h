@@ -91,4 +91,22 @@ static inline int count_fds(void)
     return n;
 }
 
+/* name: with a newline. */
+static inline int count_threads_named(const char *thread)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    for (struct dirent *d; (d = readdir(dir));) {
+        char path[300], name[32] = "";
+        snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
+        FILE *f = fopen(path, "r");
+        if (f) {
+            n += fgets(name, sizeof name, f) && strcmp(name, thread) == 0;
+            fclose(f);
+        }
+    }
+    closedir(dir);
+    return n;
+}
+
 #endif

@@ -145,6 +145,62 @@ FILE_TEST(an_open_can_be_given_up)
     CHECK_EQ(unlink(path), 0);
 }
 
+/* --- what has not begun does not begin ------------------------------------------------------------------------ */
+
+enum { MOST = 70 }; /* opens at a time */
+
+static atomic_int given_up;
+
+static void opens_and_gives_up(const char *path, pirn_ctx *ctx)
+{
+    pirn_ctx *old = pirn_ctx_use(ctx);
+    int fd = pirn_open(path, O_RDONLY);
+    CHECK(fd >= 0 || fd == -ECANCELED);
+    if (fd >= 0)
+        close(fd);
+    pirn_ctx_use(old);
+    atomic_fetch_add(&given_up, 1);
+}
+
+/* All threads for opens wait at a FIFO; one that would make a file is given up, and then they are let go. */
+static int makes_no_file(void *arg)
+{
+    char fifo[64], path[64];
+    pirn_wg wg = {0};
+    (void)arg;
+    make_fifo(fifo);
+    CHECK_EQ(unlink(temp_path(path)), 0);
+    pirn_ctx *all = pirn_ctx_with_cancel(pirn_ctx_background());
+    for (int i = 0; i < MOST; i++)
+        pirn_wg_go(&wg, opens_and_gives_up, fifo, all);
+    SLEEP_UNTIL(count_threads_named("pirn-helper\n") == MOST);
+    pirn_sleep(5 * PIRN_MS);
+    pirn_ctx *ctx = pirn_ctx_with_timeout(pirn_ctx_background(), 2 * PIRN_MS);
+    pirn_ctx *old = pirn_ctx_use(ctx);
+    CHECK_EQ(pirn_open(path, O_WRONLY | O_CREAT, 0600), -ETIMEDOUT);
+    pirn_ctx_use(old);
+    pirn_ctx_release(ctx);
+    int fd = open(fifo, O_RDWR | O_CLOEXEC);
+    CHECK_GE(fd, 0);
+    pirn_wg_wait(&wg);
+    CHECK_EQ(atomic_load(&given_up), MOST);
+    ctx = pirn_ctx_use(all); /* one after it in the queue is made */
+    int other = pirn_open("/", O_RDONLY);
+    CHECK_GE(other, 0);
+    pirn_ctx_use(ctx);
+    pirn_ctx_release(all);
+    CHECK_EQ(access(path, F_OK), -1);
+    close(other);
+    close(fd);
+    CHECK_EQ(unlink(fifo), 0);
+    return 1;
+}
+
+TEST_ATTR(an_open_that_waits_its_turn_is_not_made, .procs = "1,4", .env = "PIRN_DEBUG=io=epoll")
+{
+    CHECK_EQ(pirn_run_config(&(pirn_config){.max_threads = MOST}, makes_no_file, NULL), 1);
+}
+
 /* --- the end of the runtime ------------------------------------------------------------------------------- */
 
 static char end_path[64];

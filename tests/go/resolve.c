@@ -228,19 +228,7 @@ TEST_RUN_ATTR(a_hundred_names, PROCS)
 
 static int count_helpers(void)
 {
-    int n = 0;
-    DIR *dir = opendir("/proc/self/task");
-    for (struct dirent *d; (d = readdir(dir));) {
-        char path[300], name[16] = "";
-        snprintf(path, sizeof path, "/proc/self/task/%s/comm", d->d_name);
-        FILE *f = fopen(path, "r");
-        if (f) {
-            n += fgets(name, sizeof name, f) && strcmp(name, "pirn-helper\n") == 0;
-            fclose(f);
-        }
-    }
-    closedir(dir);
-    return n;
+    return count_threads_named("pirn-helper\n");
 }
 
 /* Also where threads take long to begin, and the lookup still waits for the one that was made for it. */
@@ -299,6 +287,65 @@ TEST_RUN_ATTR(some_give_up, PROCS)
     pirn_wg_wait(&wg);
     CHECK_LE(atomic_load(&lookups), 3); /* 2, if that came in time */
     SLEEP_UNTIL(atomic_load(&inside) == 0);
+}
+
+/* Names that wait behind slow ones, and that nobody waits for any more, are not asked for when these are over. */
+TEST_RUN_ATTR(given_up_before_it_began, PROCS)
+{
+    enum { SLOW = 64, DEAD = 50 };
+    pirn_wg wg = {0};
+    char name[16];
+    set_gate(false);
+    for (int i = 0; i < SLOW; i++) {
+        snprintf(many_names[i], sizeof many_names[i], "slow%d", i);
+        pirn_wg_go(&wg, asks, many_names[i], AF_UNSPEC);
+    }
+    SLEEP_UNTIL(atomic_load(&inside) == (PIRN_SMALL ? 4 : SLOW));
+    for (int i = 0; i < DEAD; i++) {
+        snprintf(name, sizeof name, "dead%d", i);
+        pirn_ctx *ctx = pirn_ctx_with_timeout(pirn_ctx_background(), 100 * PIRN_US);
+        asks_in(ctx, name, -ETIMEDOUT);
+        pirn_ctx_release(ctx);
+    }
+    set_gate(true);
+    pirn_wg_wait(&wg);
+    asks("name", AF_UNSPEC);
+    CHECK_EQ(atomic_load(&lookups), SLOW + 1);
+}
+
+static void opens_in(pirn_ctx *ctx, const char *path)
+{
+    pirn_ctx *old = pirn_ctx_use(ctx);
+    CHECK_EQ(pirn_open(path, O_RDONLY), -ECANCELED);
+    pirn_ctx_use(old);
+}
+
+/* Opens that hang, and were given up, take nothing from names, nor from other opens. */
+TEST_RUN_ATTR(beside_opens_that_hang, PROCS, .env = "PIRN_DEBUG=io=epoll")
+{
+    enum { HANG = 70 };
+    char path[TEMP_PATH];
+    pirn_wg wg = {0};
+    pirn_ctx *ctx = pirn_ctx_with_cancel(pirn_ctx_background());
+    CHECK_EQ(unlink(temp_path(path)), 0);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    for (int i = 0; i < HANG; i++)
+        pirn_wg_go(&wg, opens_in, ctx, path);
+    SLEEP_UNTIL(count_helpers() >= HANG);
+    pirn_ctx_cancel(ctx, 0);
+    pirn_wg_wait(&wg);
+    pirn_ctx_release(ctx);
+    ctx = pirn_ctx_with_timeout(pirn_ctx_background(), LONG);
+    asks_in(ctx, "name", 0);
+    pirn_ctx *old = pirn_ctx_use(ctx);
+    int fd = pirn_open("/", O_RDONLY);
+    CHECK_GE(fd, 0);
+    close(fd);
+    pirn_ctx_use(old);
+    pirn_ctx_release(ctx);
+    fd = open(path, O_RDWR | O_CLOEXEC); /* lets them go */
+    CHECK_GE(fd, 0);
+    CHECK_EQ(unlink(path), 0);
 }
 
 /* A dial asks in the same way, and its deadline ends that too. */
