@@ -61,6 +61,18 @@ static void close_second(int second)
     }
 }
 
+/* It owes others something: it comes back in any case. */
+void fd_close_late(bool goroutine, int second)
+{
+    if (!goroutine) {
+        sys_close(second);
+        return;
+    }
+    leave();
+    close_second(second);
+    enter_anyway();
+}
+
 int fd_begin(struct fd_use *u, int fd, enum fd_mode mode)
 {
     struct visit v;

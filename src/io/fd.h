@@ -87,13 +87,14 @@ int pd_end(struct pd *pd, int fd, enum fd_mode mode, bool passes_on, bool draine
 /* A commit action, or part of one: true: it waits. False: it need not, op->fd.why says more. After true,
  * op may be gone, unless it is of a select. */
 bool pd_arm(struct chan_op *op);
-/* Off again, if it was there. False: pd_settle() is to be called. */
+/* Off again, if it was there. False: pd_settle() is to be called; op->fd.edge is what is left to be done, as the
+ * result of pd_end(). */
 bool pd_disarm(struct chan_op *op);
 /* Waits until io_uring has let go of the descriptor, and closes it if that was still to be done. The result
  * and *err as those of pd_close. In a visit, which a thread may find to be over afterwards. */
 int pd_wait_gone(struct visit *v, int fd, int *err);
-/* The same for a select: after the visit of a thread. */
-void pd_settle(struct visit v, int fd);
+/* The same for a select: after the visit of a thread, and with what is left to be closed. */
+void pd_settle(struct visit v, struct chan_op *op);
 
 /* Those who may go on, as a list; NULL: nobody. */
 struct waiter *pd_event(uint64_t tag, uint32_t ready);
@@ -129,6 +130,8 @@ int fd_begin(struct fd_use *u, int fd, enum fd_mode mode); /* 0; -EBADF, -ECANCE
 int fd_again(struct fd_use *u,
              bool timed);      /* the same, and it stays counted; timed: or -ETIMEDOUT */
 void fd_end(struct fd_use *u); /* also if it did not begin */
+/* What may wait (SO_LINGER). By a goroutine in the runtime, which it leaves meanwhile; or by a thread that is not. */
+void fd_close_late(bool goroutine, int second);
 
 /* --- uring_poll.c: under the lock of the poll descriptor --------------------------------------------------- */
 

@@ -317,10 +317,8 @@ bool pd_disarm(struct chan_op *op)
         second = drop_ref_locked(pd, op->fd.number);
     }
     word_unlock(&pd->word, word);
-    if (unlikely(second >= 0)) {
-        sys_close(second);
-    }
-    return second != PD_LETS_GO;
+    op->fd.edge = (uint32_t)second;
+    return second == -1;
 }
 
 /* --- news ------------------------------------------------------------------------------------------------------ */

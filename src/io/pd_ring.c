@@ -55,18 +55,22 @@ int pd_wait_gone(struct visit *v, int fd, int *err)
     return l.second;
 }
 
-void pd_settle(struct visit v, int fd)
+void pd_settle(struct visit v, struct chan_op *op)
 {
-    struct leaver l = {.fd = fd, .second = -1};
-    if (v.mp) {
-        v.mp = getm();
-        l.second = pd_wait_gone(&v, fd, &l.err);
+    struct leaver l = {.fd = op->fd.number, .second = (int)op->fd.edge};
+    if (l.second == PD_LETS_GO) {
+        if (v.mp) {
+            v.mp = getm();
+            l.second = pd_wait_gone(&v, l.fd, &l.err);
+        } else {
+            l.second = -1;
+            while (has_it_still(&l, false)) {
+                thread_yield();
+            }
+        }
     }
-    while (!v.mp && has_it_still(&l, false)) {
-        thread_yield();
-    }
-    if (l.second >= 0) {
-        sys_close(l.second);
+    if (unlikely(l.second >= 0)) {
+        fd_close_late(v.mp, l.second);
     }
 }
 

@@ -31,13 +31,14 @@ struct chan_op {
         pirn_chanv *chan;
         struct {
             int number;
-            uint32_t edge; /* what it knows: pd.edges, or pd.times; once it watches, pd.life */
+            uint32_t edge; /* what it knows: pd.edges, or pd.times; once it watches, pd.life;
+                              after pd_disarm(), what is left to be done */
             uint8_t mode;  /* enum fd_mode */
             bool watches;  /* wants to know that it is ready, and takes nothing */
             bool timed;    /* then: and of new deadlines */
             bool counted;  /* then: as one who uses it */
             bool outlives; /* a thread's: it goes on without the runtime, once that has ended */
-            bool lets_go;  /* io_uring was told to, and has perhaps not yet */
+            bool lets_go;  /* pd_settle() is left to be done */
             int16_t why;   /* it has ended */
         } fd;              /* on a descriptor: io/pd.c */
     };

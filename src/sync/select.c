@@ -341,17 +341,23 @@ void select_forget(struct waiter *w)
 {
     struct select *s = w->object;
     leave_all(s, at_load(&s->winner, RELAXED));
+    for (int i = 0; s->fds && i < s->n; i++) {
+        if (is_fd(&s->cases[i]) && s->ops[i].fd.lets_go && (int)s->ops[i].fd.edge >= 0) {
+            fd_close_late(false, (int)s->ops[i].fd.edge);
+        }
+    }
     if (s->n > SELECT_FEW) {
         free(s->ops);
     }
 }
 
-/* Of a descriptor that is not pirn's the ring keeps nothing when the call returns. */
+/* Of a descriptor that is not pirn's the ring keeps nothing when the call returns; and one that was closed, whose
+ * last user this was, may take its time (SO_LINGER): without the P. */
 static NOINLINE void settle_fds(struct visit v, struct select *s)
 {
     for (int i = 0; i < s->n; i++) {
         if (is_fd(&s->cases[i]) && s->ops[i].fd.lets_go) {
-            pd_settle(v, s->ops[i].fd.number);
+            pd_settle(v, &s->ops[i]);
         }
     }
 }

@@ -323,6 +323,56 @@ TEST_RUN_ATTR(half_close_wakes, PROCS)
     }
 }
 
+/* --- a close that takes its time: SO_LINGER, and unsent data --------------------------------------------------- */
+
+static void counts(atomic_int *n)
+{
+    for (;;) {
+        atomic_fetch_add(n, 1);
+        pirn_sleep(PIRN_MS);
+    }
+}
+
+static void select_is_last(int fd, atomic_int *over)
+{
+    pirn_chan(int) never = NULL;
+    CHECK_EQ(pirn_select(PIRN_RECV(never, NULL), PIRN_READABLE(fd)), 1);
+    atomic_store(over, 1);
+}
+
+static void fill_up(int fd)
+{
+    static char much[1 << 16];
+    while (pirn_sendto(fd, much, sizeof much, MSG_DONTWAIT, NULL, 0) > 0) {
+    }
+}
+
+/* A select is the last who uses it: others run while it closes the connection. */
+TEST_RUN_ATTR(a_select_that_lingers, PROCS)
+{
+    static atomic_int n, over;
+    static char buf[1 << 16];
+    struct pair p = tcp_pair();
+    struct linger long_enough = {1, 10};
+    pirn_wg wg = {0};
+    CHECK_EQ(setsockopt(p.a, SOL_SOCKET, SO_LINGER, &long_enough, sizeof long_enough), 0);
+    fill_up(p.a);
+    pirn_go(counts, &n);
+    pirn_wg_go(&wg, select_is_last, p.a, &over);
+    let_wait();
+    CHECK_EQ(pirn_close(p.a), 0);
+    int from = atomic_load(&n);
+    pirn_ns begin = pirn_now();
+    while (atomic_load(&n) < from + 5)
+        pirn_sleep(PIRN_MS);
+    CHECK_LT(pirn_now() - begin, 5 * PIRN_SEC);
+    while (pirn_read(p.b, buf, sizeof buf) > 0) { /* then it need not linger */
+    }
+    pirn_wg_wait(&wg);
+    CHECK(atomic_load(&over));
+    CHECK_EQ(pirn_close(p.b), 0);
+}
+
 static void reset(int fd)
 {
     struct linger now = {1, 0};

@@ -119,6 +119,7 @@ NEVER(netpoll_open_visiting)
 NEVER(pd_arm)
 NEVER(pd_disarm)
 NEVER(pd_settle)
+NEVER(fd_close_late)
 NEVER(signal_end_of)
 NEVER(timer_forget)
 
