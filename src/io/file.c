@@ -258,7 +258,8 @@ static ssize_t block_sendfile(struct io *io)
 {
     ssize_t r;
     do {
-        r = sys_sendfile(io->fd, io->in, io->offset, min_u64(io->total - io->done, io->at_once));
+        size_t n = min_u64(io->total - io->done, min_u64(io->at_once, MOST));
+        r = sys_sendfile(io->fd, io->in, io->offset, n);
     } while (r == -EINTR);
     return r;
 }
@@ -269,7 +270,7 @@ EXPORT ssize_t pirn_sendfile(int out, int in, off_t *offset, size_t n)
     struct fd_use from;
     io.in = in;
     io.offset = offset;
-    io.total = min_u64(n, MOST);
+    io.total = min_u64(n, SSIZE_MAX);
     io.all = true;
     ssize_t r = fd_begin(&from, in, FD_READ);
     r = r ? r : io_run(&io);

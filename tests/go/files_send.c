@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -74,6 +75,21 @@ TEST_RUN_ATTR(errors, PROCS)
     CHECK_EQ(pirn_sendfile(fds[0], fd, &at, 10), -EINVAL);
     close(fds[0]);
     close(fds[1]);
+    close(fd);
+}
+
+/* More than the kernel takes at a time. */
+TEST_RUN_ATTR(sends_more_than_two_gigabytes, .procs = "1,4", .timeout = 60)
+{
+    const off_t size = ((off_t)1 << 31) + 12345;
+    off_t at = 0;
+    int fd = memfd_create("holes", MFD_CLOEXEC), out = open("/dev/null", O_WRONLY | O_NONBLOCK);
+    CHECK(fd >= 0 && out >= 0);
+    CHECK_EQ(ftruncate(fd, size), 0);
+    CHECK_EQ(pirn_sendfile(out, fd, &at, SIZE_MAX), size);
+    CHECK_EQ(at, size);
+    CHECK_EQ(pirn_sendfile(out, fd, NULL, (size_t)size), size);
+    close(out);
     close(fd);
 }
 
