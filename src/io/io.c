@@ -189,7 +189,9 @@ static ssize_t run_outside(struct io *io)
 {
     for (;;) {
         ssize_t r = io->attempt(io);
-        if (r == IO_BLOCKS || r == IO_BLOCK_NOW) {
+        /* A file is always ready for poll(), whatever is in the page cache. */
+        if (r == IO_BLOCKS || r == IO_BLOCK_NOW
+            || (r == -EAGAIN && io->block && !io->dont_wait && sys_is_file(io->fd))) {
             r = io->block(io);
         }
         if (has_more(io, r)) {

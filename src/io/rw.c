@@ -3,6 +3,7 @@
  * Reading and writing. What is known to be a socket is asked with MSG_DONTWAIT; any other first with
  * RWF_NOWAIT, which pipes, eventfds, timerfds and sockets know, and if the kernel does not know it for a
  * socket, with MSG_DONTWAIT. What knows neither (terminals, inotify, named pipes) is waited for: io.c.
+ * A file is read on where its page cache ends, as by read(2): many take a short read for the end.
  *
  * A write to a socket asks for no SIGPIPE; one to anything else but 1 and 2 is kept from raising it
  * (os/sysio.c).
@@ -13,7 +14,7 @@
 #include "io/io.h"
 #include "os/sysio.h"
 
-#define FEW 8 /* parts that are written at a time, once it has written some */
+#define FEW 8 /* parts that are written or read at a time, once some has been */
 
 static bool wants_sigpipe(int fd)
 {
@@ -27,6 +28,24 @@ static size_t length(const struct iovec *iov, int n)
         total += iov[i].iov_len;
     }
     return total;
+}
+
+/* What is left, in few parts. */
+static int rest_of(struct io *io, struct iovec *out)
+{
+    size_t skip = io->done;
+    const struct iovec *from = io->iov;
+    int left = io->niov, n = 0;
+    while (left && skip >= from->iov_len) {
+        skip -= from->iov_len;
+        from++, left--;
+    }
+    for (; left && n < FEW; from++, left--, n++) {
+        out[n].iov_base = (char *)from->iov_base + skip;
+        out[n].iov_len = from->iov_len - skip;
+        skip = 0;
+    }
+    return n;
 }
 
 /* --- reading ------------------------------------------------------------------------------------------- */
@@ -49,17 +68,31 @@ static ssize_t try_read(struct io *io)
     if (likely(io->look.kind == FD_SOCKET)) {
         return receive(io);
     }
-    ssize_t r = sys_readv_nowait(io->fd, io->iov, io->niov);
+    struct iovec few[FEW];
+    int n = io->niov;
+    const struct iovec *iov = io->iov;
+    if (unlikely(io->done)) {
+        n = rest_of(io, few);
+        iov = few;
+    }
+    ssize_t r = sys_readv_nowait(io->fd, iov, n);
     if (r == -EOPNOTSUPP || r == -ENOSYS) {
         r = receive(io);
         return r == -ENOTSOCK ? IO_BLOCKS : r;
     }
+    /* The page cache may have less of a file than there is, and read(2) would give all: it goes on. */
+    io->all |= r > 0 && (size_t)r < io->total && sys_file_goes_on(io->fd);
     /* The end of a file may be that of the page cache, on 5.9 and 5.10: it is asked once more. */
     return unlikely(r == 0 && io->total && sys_is_file(io->fd)) ? IO_BLOCK_NOW : r;
 }
 
 static ssize_t block_read(struct io *io)
 {
+    struct iovec few[FEW];
+    if (unlikely(io->done)) {
+        int n = rest_of(io, few);
+        return sys_readv(io->fd, few, n);
+    }
     return sys_readv(io->fd, io->iov, io->niov);
 }
 
@@ -108,24 +141,6 @@ EXPORT ssize_t pirn_read_full(int fd, void *buf, size_t n)
 }
 
 /* --- writing ------------------------------------------------------------------------------------------- */
-
-/* What is left, in few parts. */
-static int rest_of(struct io *io, struct iovec *out)
-{
-    size_t skip = io->done;
-    const struct iovec *from = io->iov;
-    int left = io->niov, n = 0;
-    while (left && skip >= from->iov_len) {
-        skip -= from->iov_len;
-        from++, left--;
-    }
-    for (; left && n < FEW; from++, left--, n++) {
-        out[n].iov_base = (char *)from->iov_base + skip;
-        out[n].iov_len = from->iov_len - skip;
-        skip = 0;
-    }
-    return n;
-}
 
 static ssize_t write_with(struct io *io, const struct iovec *iov, int n)
 {

@@ -316,6 +316,17 @@ bool sys_is_file(int fd)
     return r == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode));
 }
 
+/* The position first: of a pipe or socket there is none, and that is all it costs there. */
+bool sys_file_goes_on(int fd)
+{
+    struct stat st = {.st_mode = 0};
+    int saved = errno;
+    off_t at = lseek(fd, 0, SEEK_CUR);
+    bool goes_on = at >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && at < st.st_size;
+    errno = saved;
+    return goes_on;
+}
+
 bool sys_is_socket_file(const char *path)
 {
     struct stat st = {.st_mode = 0};

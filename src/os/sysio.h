@@ -70,6 +70,7 @@ int sys_shutdown(int fd, int how);
 int sys_peername(int fd);                  /* 0 if it is connected */
 bool sys_met_itself(int fd);               /* it is connected to its own address */
 bool sys_is_file(int fd);                  /* it is always ready: a directory and a disk, too */
+bool sys_file_goes_on(int fd);             /* one with more after where it stands */
 bool sys_is_socket_file(const char *path); /* not one that a link leads to */
 int sys_unlink(const char *path);
 int sys_flags(int fd); /* O_NONBLOCK and so on */

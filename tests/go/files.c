@@ -99,6 +99,42 @@ FILE_TEST(partly_cached)
     close(fd);
 }
 
+static void read_partly_cached(void)
+{
+    enum { PAGES = 5 };
+    unsigned char buf[PAGES * PAGE], one;
+    int fd = temp_file(0);
+    write_file(fd, SIZE);
+    CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM), 0);
+    for (int pattern = 0; pattern < 1 << PAGES; pattern++) {
+        struct iovec parts[] = {{buf, 100}, {buf + 100, PAGE}, {buf + 100 + PAGE, 4 * PAGE - 100}};
+        drop_cache(fd);
+        for (int i = 0; i < PAGES; i++)
+            if (pattern & 1 << i)
+                CHECK_EQ(pread(fd, &one, 1, i * PAGE), 1);
+        memset(buf, 0, sizeof buf);
+        CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
+        CHECK_EQ(pattern % 2 ? pirn_read(fd, buf, sizeof buf) : pirn_readv(fd, parts, 3), sizeof buf);
+        check_bytes(buf, sizeof buf, 0);
+        CHECK_EQ(lseek(fd, 0, SEEK_CUR), sizeof buf);
+    }
+    CHECK_EQ(lseek(fd, SIZE - 10, SEEK_SET), SIZE - 10);
+    CHECK_EQ(pirn_read(fd, buf, sizeof buf), 10);
+    CHECK_EQ(pirn_read(fd, buf, sizeof buf), 0);
+    close(fd);
+}
+
+/* The same from where the file stands: many take a short read for its end. */
+FILE_TEST(read_where_it_stands_partly_cached)
+{
+    read_partly_cached();
+}
+
+TEST(read_where_it_stands_without_a_runtime)
+{
+    read_partly_cached();
+}
+
 FILE_TEST(nonblocking_files_are_read_whole)
 {
     int fd = temp_file(O_NONBLOCK);
