@@ -63,7 +63,8 @@ PIRN_API_ void pirn_resolve_free(struct addrinfo *res); /* NULL is nothing */
 
 /*
  * waitpid(pid, status, 0) for a child (pid > 0), or for any as waitpid has it. The child's pid, -ECHILD,
- * or -ECANCELED: then the child was not waited for. status may be NULL.
+ * or -ECANCELED: then the child was not waited for. status may be NULL. For any child (pid <= 0) a
+ * thread waits for as long; in a context it is asked now and then, every 20 ms.
  */
 PIRN_API_ pid_t pirn_wait_pid(pid_t pid, int *status);
 

@@ -13,6 +13,9 @@
  * and what was written until then is the result, if that is not nothing. SIGPIPE is raised for
  * descriptors 1 and 2 only, if they are not sockets.
  *
+ * Calls that write at the same time are not put in order: of a stream, one that does not fit into the kernel's
+ * buffer at once goes on when there is room, and parts of others may come in between. Take a mutex.
+ *
  * Some calls go on until the kernel returns, and the number is closed then: reads and writes of files; on a
  * terminal, FIFO or listener that is blocking, and for pirn_sendfile on any that is, who was told that it is ready
  * when another process, or another call, was faster; pirn_sendfile of datagrams on a socket that is blocking;
@@ -51,8 +54,9 @@ PIRN_API_ ssize_t pirn_recvmsg(int fd, struct msghdr *msg, int flags);
 PIRN_API_ ssize_t pirn_sendmsg(int fd, const struct msghdr *msg, int flags); /* may send less */
 
 /*
- * What accept gives is non-blocking and closed at exec. While there are no descriptors or memory for
- * one more connection it waits, and tries again. A connect that has ended early goes on in the kernel; if the
+ * What accept gives is non-blocking and closed at exec. While the kernel has no descriptors or memory for
+ * one more connection it waits, and tries again; if pirn itself has no memory for it, the connection is closed, and
+ * the result is -ENOMEM. A connect that has ended early goes on in the kernel; if the
  * socket is blocking, another one waits for it. (SO_SNDTIMEO of such a socket is changed while it begins.)
  */
 PIRN_API_ int pirn_accept(int fd, struct sockaddr *addr, pirn_socklen *len);
@@ -82,7 +86,7 @@ PIRN_API_ int pirn_fd_wait(int fd, int events, pirn_ns deadline);
  * Pirn keeps it registered with its poller, as it does with those that it made: cheaper, but it must be
  * closed by pirn_close, and its number not be given to another file by dup2. To be called, once more for what
  * pirn made, after TCP_ULP was set (TLS by the kernel): reads then end before all that has come. Until then a read may
- * wait for what is there already; it goes on by the call.
+ * wait for what is there already; it goes on by the call. The same after SO_RCVLOWAT was changed between reads.
  */
 PIRN_API_ int pirn_fd_adopt(int fd);
 
@@ -91,7 +95,8 @@ PIRN_API_ int pirn_fd_adopt(int fd);
  * this machine), "[::1]:80", port as a number or the name of a service; or a path ("@name": abstract).
  * The result is a descriptor, non-blocking and closed at exec. A listener takes over the address of one
  * that is closed; for "udp" it is a socket that is bound. dial connects, to the first address of the name
- * that answers, trying another every 300 ms.
+ * that answers, trying another every 300 ms. A thread that is not a goroutine looks names up by itself, as
+ * getaddrinfo has it: the deadline counts from then on.
  */
 PIRN_API_ int pirn_listen(const char *net, const char *addr);
 PIRN_API_ int pirn_dial(const char *net, const char *addr);

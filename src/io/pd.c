@@ -496,12 +496,12 @@ int pd_adopt(int fd, enum fd_kind kind, bool streams)
     if (!err) {
         pd->kind = (uint8_t)kind;
         pd->ours = true;
-        if (pd->streams && !streams) { /* who waits may do so because of a hint that was wrong */
+        if (pd->streams) { /* who waits may do so because of a hint that was wrong */
             news_locked(pd, FD_READ);
             pass_on_locked(pd, FD_READ, &t);
         }
         pd->streams = streams;
-        pd->empty = pd->empty && streams;
+        pd->empty = false;
     }
     word_unlock(&pd->word, word);
     if (unlikely(t.first)) {

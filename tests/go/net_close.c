@@ -373,6 +373,23 @@ TEST_RUN_ATTR(a_select_that_lingers, PROCS)
     CHECK_EQ(pirn_close(p.b), 0);
 }
 
+/* What is less than SO_RCVLOWAT is no news; adopting it makes the next read look. */
+TEST_RUN_ATTR(adopted_after_rcvlowat, PROCS)
+{
+    struct pair p = tcp_pair();
+    char buf[100];
+    int much = 1000;
+    CHECK_EQ(pirn_write(p.b, "abc", 3), 3);
+    CHECK_EQ(pirn_read(p.a, buf, sizeof buf), 3); /* short: there is no more */
+    CHECK_EQ(setsockopt(p.a, SOL_SOCKET, SO_RCVLOWAT, &much, sizeof much), 0);
+    CHECK_EQ(pirn_write(p.b, "de", 2), 2);
+    let_wait();
+    CHECK_EQ(pirn_fd_adopt(p.a), 0);
+    CHECK_EQ(pirn_fd_deadline(p.a, pirn_deadline(10 * PIRN_SEC), 0), 0);
+    CHECK_EQ(pirn_read(p.a, buf, sizeof buf), 2);
+    close_pair(p);
+}
+
 static void reset(int fd)
 {
     struct linger now = {1, 0};
