@@ -114,7 +114,8 @@ static void read_partly_cached(void)
                 CHECK_EQ(pread(fd, &one, 1, i * PAGE), 1);
         memset(buf, 0, sizeof buf);
         CHECK_EQ(lseek(fd, 0, SEEK_SET), 0);
-        CHECK_EQ(pattern % 2 ? pirn_read(fd, buf, sizeof buf) : pirn_readv(fd, parts, 3), sizeof buf);
+        CHECK_EQ(pattern % 2 ? pirn_read(fd, buf, sizeof buf) : pirn_readv(fd, parts, 3),
+                 sizeof buf);
         check_bytes(buf, sizeof buf, 0);
         CHECK_EQ(lseek(fd, 0, SEEK_CUR), sizeof buf);
     }
