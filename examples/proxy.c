@@ -6,7 +6,7 @@
  *     proxy -addr 127.0.0.1:8080 -to example.org:80
  *
  * Two goroutines for each connection copy, one in each direction. The end of one direction is passed on
- * by half a close, and the other goes on; when neither has anything to say for -idle seconds, both end.
+ * by half a close, and the other goes on; when nothing comes or is taken for -idle seconds, both end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,8 +27,9 @@ static void copy(int from, int to)
     char buf[16 << 10]; /* a goroutine's stack is big enough */
     ssize_t n;
     do {
-        pirn_fd_deadline(from, pirn_now() + idle, 0);
-        pirn_fd_deadline(to, pirn_now() + idle, 0); /* who only listens is not idle */
+        pirn_ns by = pirn_now() + idle; /* of both: who only listens is not idle, */
+        pirn_fd_deadline(from, by, by);
+        pirn_fd_deadline(to, by, by); /* but who takes nothing is */
         n = pirn_read(from, buf, sizeof buf);
     } while (n > 0 && (n = pirn_write_all(to, buf, (size_t)n)) > 0);
     pirn_shutdown(to, SHUT_WR);
@@ -60,9 +61,7 @@ static int read_request(int fd, char *addr, size_t size)
     }
     bool name = head[3] == 3;
     size_t n = head[3] == 1 ? 4 : head[3] == 4 ? 16 : 0;
-    if (name) {
-        n = pirn_read_full(fd, &len, 1) == 1 ? len : 0;
-    }
+    n = name && pirn_read_full(fd, &len, 1) == 1 ? len : n;
     if (n == 0 || pirn_read_full(fd, host, n) != (ssize_t)n || pirn_read_full(fd, port, 2) != 2) {
         return n == 0 && !name ? -EAFNOSUPPORT : -EPROTO;
     }

@@ -87,6 +87,24 @@ def idle():
 
 
 @test
+def never_reads():
+    """Who has nothing more to say and takes nothing is idle too, however much there is for it."""
+    listener = socket.create_server(('127.0.0.1', 0))
+    to = f'127.0.0.1:{listener.getsockname()[1]}'
+    with Server('proxy', '-idle', '0.7', '-to', to) as s, s.connect() as c, listener.accept()[0] as peer:
+        c.s.shutdown(socket.SHUT_WR)
+        same(peer.recv(100), b'')  # one of the two directions has ended
+        peer.settimeout(0.3)
+        try:
+            while True:
+                peer.send(BIG)
+        except OSError:  # all buffers on the way are full
+            pass
+        eventually(lambda: s.fds() == s.fds_at_start, seconds=10)
+    listener.close()
+
+
+@test
 def refused():
     with socket.create_server(('127.0.0.1', 0)) as unused:
         addr = unused.getsockname()
