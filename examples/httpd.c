@@ -67,6 +67,7 @@ struct conn {
     struct http_request req; /* its slices are valid until the next fill() */
     bool head;               /* HEAD; the method itself is gone when a body has been read */
     bool last;               /* the connection ends after this answer */
+    int broken;              /* -errno: bytes are missing in what was sent, and none may follow */
 
     pirn_ns read_by, write_by; /* the deadlines that are set */
     time_t date_of;
@@ -125,12 +126,16 @@ static int flush_with(struct conn *c, const void *p, size_t n)
 {
     struct iovec iov[2] = {{c->out, c->n}, {(void *)p, n}};
     ssize_t total = (ssize_t)(c->n + n), sent = 0;
+    if (c->broken) {
+        return c->broken;
+    }
     if (total > 0) {
         usual_deadlines(c, false);
         sent = n > 0 ? pirn_writev(c->fd, iov, 2) : pirn_write(c->fd, c->out, c->n);
     }
     c->n = 0;
-    return sent == total ? 0 : sent < 0 ? (int)sent : -EIO;
+    c->broken = sent == total ? 0 : sent < 0 ? (int)sent : -EIO;
+    return c->broken;
 }
 
 static int flush(struct conn *c)
@@ -138,9 +143,10 @@ static int flush(struct conn *c)
     return flush_with(c, NULL, 0);
 }
 
+/* 0 or -errno, also of any before: of several in a row the last one's result will do. */
 static int put(struct conn *c, const void *p, size_t n)
 {
-    if (n > OUT_SIZE - c->n) {
+    if (c->broken || n > OUT_SIZE - c->n) {
         return flush_with(c, p, n);
     }
     if (n > 0) { /* p may be NULL then */
@@ -236,7 +242,10 @@ static int read_body(struct conn *c, char **keep, size_t *len)
     for (bool waited = false; !err && !b.done;) {
         if (c->start == c->end) {
             if (!waited) {
-                flush(c); /* answers to the requests before it must not wait for this one */
+                err = flush(c); /* answers to the requests before must not wait for this one */
+                if (err) {
+                    return err;
+                }
                 set_deadlines(c, pirn_now() + opt.body_time, c->write_by);
                 waited = true;
             }

@@ -378,6 +378,32 @@ def never_reads():
 
 
 @test
+def cut_off_is_the_end():
+    """An answer that was not taken in time is the last: another one in its middle would be part of it."""
+    moved = '/' + '/'.join(['deep'] * 191)  # a Location that does not fit behind other answers
+    chunks = '1\r\nx\r\n' * 300  # longer than its answer: most reads of the server end in a body
+    for one in (get(moved), get('/echo', 'Transfer-Encoding: chunked', method='POST') + chunks + '0\r\n\r\n'):
+        with httpd('-idle', '0.5') as s:
+            with s.connect() as c:
+                c.send(one)
+                status, fields, text = c.response()
+                same((status, text, fields.get('location')), (200, b'x' * 300, None) if chunks in one
+                     else (301, b'', moved + '/'))
+            with s.connect(timeout=1.2) as c:  # long enough for two answers not to be taken
+                c.s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+                try:
+                    while True:
+                        c.send(one * 100)
+                except OSError:
+                    pass
+                c.s.settimeout(20)
+                answers = re.sub(rb'\r\nDate: [^\r]*', b'', c.all()).split(b'HTTP/1.1 ')[1:]
+                assert len(answers) > 10, len(answers)
+                same(set(answers[:-1]), {answers[0]})
+                assert answers[0].startswith(answers[-1][:10]), answers[-1][:200]
+
+
+@test
 def resets():
     with httpd() as s:
         for _ in range(20):
