@@ -83,27 +83,37 @@ static void sweep_entry(struct entry *e, void *arg)
     }
 }
 
+static size_t expiring_locked(void)
+{
+    size_t n = 0;
+    for (int i = 0; i < DATABASES; i++) {
+        n += dbs[i].expiring;
+    }
+    return n;
+}
+
 /* Looks at a part of each table every now and then, until no key has a time to live. */
 static void sweep(void *arg)
 {
     (void)arg;
-    size_t at[DATABASES] = {0}, left;
+    size_t at[DATABASES] = {0};
+    bool more;
     do {
         if (pirn_sleep(SWEEP_EVERY) != 0) {
             return; /* the server stops */
         }
-        left = 0;
         for (int i = 0; i < DATABASES; i++) {
             pirn_mutex_lock(&store_lock); /* for each: others shall not wait for all of it */
             if (dbs[i].expiring > 0
                 && table_walk(&dbs[i].keys, &at[i], SWEEP_BUCKETS, sweep_entry, &dbs[i])) {
                 at[i] = 0;
             }
-            left += dbs[i].expiring;
-            sweeping = left > 0 || i < DATABASES - 1;
             pirn_mutex_unlock(&store_lock);
         }
-    } while (left > 0);
+        pirn_mutex_lock(&store_lock); /* all of them anew: one may have been given keys meanwhile */
+        more = sweeping = expiring_locked() > 0;
+        pirn_mutex_unlock(&store_lock);
+    } while (more);
 }
 
 void set_expiry(struct db *d, struct entry *e, int64_t at)

@@ -257,6 +257,32 @@ def expiry():
         same(c.ask('FLUSHALL'), '+OK')
 
 
+def expire_together(s, dbs, n):
+    """n keys in each of the databases, all of which expire at once, and when that is."""
+    at = time.monotonic() + 0.2 + 12e-6 * n * len(dbs)
+    with client(s) as c:
+        for db in dbs:
+            c.send(bulk('SELECT', db))
+            for i in range(0, n, 500):
+                left = str(max(1, round((at - time.monotonic()) * 1000)))
+                c.send(b''.join(bulk('SET', f'e{k}', 'v', 'PX', left) for k in range(i, i + 500)))
+                same(set(c.reply() for _ in range(500 if i else 501)), {'+OK'})
+    return at
+
+
+@test
+def expiry_under_way():
+    """A key that is given a time to live while those are dropped of which all had expired."""
+    with redisd() as s, client(s) as first, client(s) as c:
+        same(first.ask('SELECT', 1), '+OK')
+        for i in range(2):
+            expire_together(s, range(1, 16), 3000)
+            while first.ask('DBSIZE') > 0:  # then database 0 has been looked at, and the others have not
+                pass
+            same(c.ask('SET', f'k{i}', 'v', 'PX', 10), '+OK')
+            eventually(lambda: c.ask('DBSIZE') == 0, lambda: 'nobody drops it', seconds=5)
+
+
 @test
 def blocking_pops():
     with redisd() as s, client(s) as a, client(s) as b, client(s) as p:
