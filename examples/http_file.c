@@ -146,13 +146,15 @@ static void put2(char *p, int v)
 void http_date(time_t t, char out[HTTP_DATE_SIZE])
 {
     struct tm tm;
-    gmtime_r(&t, &tm);
+    if (!gmtime_r(&t, &tm) || tm.tm_year < -1900 || tm.tm_year > 9999 - 1900) {
+        gmtime_r(&(time_t){0}, &tm); /* a file's time may be anything, and has no such form */
+    }
     memcpy(out, "Xxx, 00 Xxx 0000 00:00:00 GMT", HTTP_DATE_SIZE);
     memcpy(out, days + 3 * tm.tm_wday, 3);
     put2(out + 5, tm.tm_mday);
     memcpy(out + 8, months + 3 * tm.tm_mon, 3);
     put2(out + 12, (tm.tm_year + 1900) / 100);
-    put2(out + 14, tm.tm_year % 100);
+    put2(out + 14, (tm.tm_year + 1900) % 100);
     put2(out + 17, tm.tm_hour);
     put2(out + 20, tm.tm_min);
     put2(out + 23, tm.tm_sec);

@@ -10,6 +10,29 @@ static struct slice text(const char *s)
     return (struct slice){s, strlen(s)};
 }
 
+/* A file's time may be anything. */
+TEST(dates_of_any_time)
+{
+    static const struct {
+        time_t at;
+        const char *want;
+    } rows[] = {
+        {-1, "Wed, 31 Dec 1969 23:59:59 GMT"},
+        {-3786825600, "Tue, 01 Jan 1850 00:00:00 GMT"},
+        {-62167219200, "Sat, 01 Jan 0000 00:00:00 GMT"},
+        {-62167219201, "Thu, 01 Jan 1970 00:00:00 GMT"}, /* there is no such date */
+        {253402300799, "Fri, 31 Dec 9999 23:59:59 GMT"},
+        {253402300800, "Thu, 01 Jan 1970 00:00:00 GMT"},
+        {INT64_MIN, "Thu, 01 Jan 1970 00:00:00 GMT"}, /* nor such a year */
+        {INT64_MAX, "Thu, 01 Jan 1970 00:00:00 GMT"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char out[HTTP_DATE_SIZE];
+        http_date(rows[i].at, out);
+        CHECK_STR(out, rows[i].want);
+    }
+}
+
 TEST(dates)
 {
     char out[HTTP_DATE_SIZE];
