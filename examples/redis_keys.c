@@ -258,6 +258,18 @@ void cmd_persist(struct client *c, int argc, const struct bytes *argv)
     reply_int(&c->out, had);
 }
 
+/* Under the lock: the goroutine that sweeps may not have seen yet that the server stops. */
+void store_clear(void)
+{
+    pirn_mutex_lock(&store_lock);
+    for (int i = 0; i < DATABASES; i++) {
+        dbs[i].expiring = 0;
+        table_clear(&dbs[i].keys);
+        table_clear(&dbs[i].waiting);
+    }
+    pirn_mutex_unlock(&store_lock);
+}
+
 void cmd_dbsize(struct client *c, int argc, const struct bytes *argv)
 {
     (void)argc, (void)argv;

@@ -471,10 +471,7 @@ static int run(void *arg)
     pirn_timer *t = pirn_after_func(GRACE, grace_is_over, NULL);
     pirn_wg_wait(&server.running);
     pirn_timer_free(t);
-    for (int i = 0; i < DATABASES; i++) {
-        table_clear(&dbs[i].keys);
-        table_clear(&dbs[i].waiting);
-    }
+    store_clear();
     pirn_ctx_release(server.ctx);
     return fd == -ECANCELED ? 0 : 1;
 }
