@@ -60,6 +60,12 @@ void reply_no_memory(struct client *c)
     reply_error(&c->out, "OOM out of memory");
 }
 
+void reply_too_big(struct client *c)
+{
+    reply_error(&c->out, "OOM reply is longer than %d bytes, or than there is memory for",
+                RESP_MAX_REPLY);
+}
+
 /* -- Time to live ----------------------------------------------------------------------------- */
 
 static bool sweeping; /* under the lock */
@@ -322,7 +328,7 @@ void cmd_keys(struct client *c, int argc, const struct bytes *argv)
     size_t at = 0;
     table_walk(&dbs[c->db].keys, &at, SIZE_MAX, match_entry, &m);
     if (m.found.failed) {
-        reply_no_memory(c);
+        reply_too_big(c);
     } else {
         reply_array(&c->out, m.n);
         reply_raw(&c->out, m.found.p, m.found.n);

@@ -202,6 +202,17 @@ static void pop_reply(struct client *c, struct bytes key, struct list *l, bool l
     }
 }
 
+/* Whether n elements, from one end, are less than a reply may be. */
+static bool fits_reply(const struct client *c, const struct list *l, size_t n, bool left)
+{
+    enum { HEAD = 24 }; /* at most, of an element and of the array: their lengths, CR LF */
+    size_t bytes = c->out.n + HEAD;
+    for (size_t i = 0; i < n && bytes <= RESP_MAX_REPLY; i++) {
+        bytes += (*list_at(l, left ? i : l->n - 1 - i))->n + HEAD;
+    }
+    return bytes <= RESP_MAX_REPLY;
+}
+
 static void pop(struct client *c, int argc, const struct bytes *argv, bool left)
 {
     bool wrong;
@@ -226,6 +237,10 @@ static void pop(struct client *c, int argc, const struct bytes *argv, bool left)
     struct list *l = e->value;
     if ((uint64_t)n > l->n) {
         n = (int64_t)l->n;
+    }
+    if (!fits_reply(c, l, (size_t)n, left)) { /* before one is taken, which would be lost */
+        reply_too_big(c);
+        return;
     }
     if (argc == 3) {
         reply_array(&c->out, n);

@@ -217,9 +217,14 @@ static void execute(struct client *c, int argc, const struct bytes *argv)
             "RESET are allowed in this context",
             cmd->name);
     } else if (cmd->flags & STORE) {
+        size_t before = c->out.n;
         pirn_mutex_lock(&store_lock);
         cmd->fn(c, argc, argv);
         pirn_mutex_unlock(&store_lock);
+        if (c->out.failed) {
+            reply_retract(&c->out, before);
+            reply_too_big(c);
+        }
     } else {
         cmd->fn(c, argc, argv);
     }

@@ -93,6 +93,7 @@ struct blob *blob_new(struct bytes b);
 struct blob *blob_with_room(struct bytes b, size_t room);
 struct bytes blob_bytes(const struct blob *b);
 void reply_no_memory(struct client *c);
+void reply_too_big(struct client *c);
 void store_clear(void); /* at the end; takes the lock itself */
 
 command_fn cmd_dbsize, cmd_del, cmd_exists, cmd_expire, cmd_flushall, cmd_flushdb, cmd_keys,

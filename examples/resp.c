@@ -277,13 +277,15 @@ bool bytes_int(struct bytes b, int64_t *out)
 
 static bool make_room(struct reply *r, size_t n)
 {
-    if (r->failed) {
+    if (r->failed || n > RESP_MAX_REPLY - r->n) {
+        r->failed = true;
         return false;
     }
     size_t room = r->room ? r->room : 1024;
     while (room - r->n < n) {
         room *= 2;
     }
+    room = room < RESP_MAX_REPLY ? room : RESP_MAX_REPLY;
     char *p = realloc(r->p, room);
     if (!p) {
         r->failed = true;
@@ -296,7 +298,7 @@ static bool make_room(struct reply *r, size_t n)
 
 void reply_raw(struct reply *r, const void *p, size_t n)
 {
-    if (n > r->room - r->n && !make_room(r, n)) {
+    if (r->failed || (n > r->room - r->n && !make_room(r, n))) {
         return;
     }
     if (n > 0) {
@@ -370,6 +372,12 @@ void reply_null(struct reply *r)
 void reply_array(struct reply *r, int64_t n)
 {
     reply_head(r, '*', n);
+}
+
+void reply_retract(struct reply *r, size_t n)
+{
+    r->n = n;
+    r->failed = false;
 }
 
 void reply_free(struct reply *r)

@@ -19,6 +19,7 @@ enum {
     RESP_MAX_BULK = 64 << 20,    /* bytes of one argument */
     RESP_MAX_COMMAND = 64 << 20, /* bytes of a command, all in all */
     RESP_MAX_LINE = 64 << 10,    /* of an inline command */
+    RESP_MAX_REPLY = 129 << 20,  /* of replies; a pattern and a message fit into it */
     RESP_ROOM = 8,               /* arguments that need no memory of their own */
 };
 
@@ -58,7 +59,8 @@ size_t resp_wanted(const struct resp_command *c);
 bool bytes_is(struct bytes b, const char *text); /* in any case of ASCII letters */
 bool bytes_int(struct bytes b, int64_t *out);    /* a decimal number and nothing else */
 
-/* Replies. When memory runs out, failed is set and stays so; what is written then is dropped. */
+/* Replies. When memory runs out, or what is written is more than RESP_MAX_REPLY bytes, failed is set and
+ * stays so until reply_retract; what is written then is dropped. */
 struct reply {
     char *p;
     size_t n, room;
@@ -72,7 +74,8 @@ void reply_int(struct reply *r, int64_t v);
 void reply_bulk(struct reply *r, struct bytes b);
 void reply_bulk_text(struct reply *r, const char *text);
 void reply_null(struct reply *r);
-void reply_array(struct reply *r, int64_t n); /* n elements follow; -1: the null array */
+void reply_array(struct reply *r, int64_t n);  /* n elements follow; -1: the null array */
+void reply_retract(struct reply *r, size_t n); /* to the first n bytes */
 void reply_free(struct reply *r);
 
 #endif

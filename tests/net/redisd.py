@@ -295,6 +295,25 @@ def stops_while_keys_expire():
 
 
 @test
+def replies_are_bounded():
+    """What a client asks for in one command has no end; what the server makes of it has."""
+    big, n, most = b'x' * (1 << 20), 1000, 200 << 20
+    with redisd() as s, client(s) as c:
+        same(c.ask('SET', 'k', big), '+OK')
+        for i in (50, 100, 150):
+            same(c.ask('RPUSH', 'l', *[big] * 50), i)
+        before = s.rss()
+        for words in (('MGET', *['k'] * n), ('LRANGE', 'l', 0, -1), ('LPOP', 'l', 150), ('RPOP', 'l', 1000)):
+            c.send(bulk(*words) + bulk('PING'))
+            same(c.until(b'\r\n')[:4], b'-OOM')
+            same(c.reply(), '+PONG')
+        assert s.rss() - before < most, f'{(s.rss() - before) >> 20} MB'
+        same(c.ask('LLEN', 'l'), 150)  # nothing was taken
+        same(c.ask('LPOP', 'l', 100) == [big] * 100, True)
+        same([x == big for x in c.ask('MGET', *['k'] * 100)], [True] * 100)
+
+
+@test
 def blocking_pops():
     with redisd() as s, client(s) as a, client(s) as b, client(s) as p:
         a.send(bulk('BLPOP', 'x', 'q', 20) + bulk('PING'))
