@@ -245,6 +245,12 @@ class Check:
             for corpus in sorted((ROOT / 'tests/fuzz/corpus').iterdir()):
                 self.step(f'fuzz corpus: {corpus.name}',
                           [ROOT / f'build/asan/tests/fuzz-{corpus.name}', corpus])
+            # Left out: what measures time or memory, of which the sanitizer takes its own share.
+            for name in ('httpd', 'redisd', 'proxy'):
+                self.counted(f'net: {name} (asan)', [
+                    ROOT / f'tests/net/{name}.py', ROOT / 'build/asan', '-ten_thousand', '-load_by_wrk',
+                    '-load_by_redis_benchmark', '-idle_costs_nothing', '-many_channels', '-descriptors_run_out',
+                    '-descriptors_run_out_under_load'])
 
     def ubsan(self):
         """undefined sanitizer alone"""

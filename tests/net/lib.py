@@ -182,17 +182,18 @@ def same(a, b):
 def main(doc):
     global BUILD
     if len(sys.argv) < 2:
-        sys.exit(f'usage: {sys.argv[0]} BUILD [TEST...]\n{doc}')
+        sys.exit(f'usage: {sys.argv[0]} BUILD [TEST...] [-TEST...]\n{doc}')
     BUILD = Path(sys.argv[1]).resolve()
     resource.setrlimit(resource.RLIMIT_NOFILE, (HARD, HARD))
-    names, good, bad = sys.argv[2:], 0, 0
+    names = [n for n in sys.argv[2:] if n[0] != '-']
+    without, good, bad = [n[1:] for n in sys.argv[2:] if n[0] == '-'], 0, 0
 
     def late(*_):
         raise TimeoutError(f'longer than {LIMIT} s')
     signal.signal(signal.SIGALRM, late)
     for fn, needs in TESTS:
         missing = [n for n in needs if not shutil.which(n)]
-        if names and fn.__name__ not in names:
+        if (names and fn.__name__ not in names) or fn.__name__ in without:
             continue
         if missing:
             print(f'skip {fn.__name__}: {missing[0]} is not installed', flush=True)
