@@ -196,11 +196,8 @@ class Check:
             self.tests('native', (*ALL, 'race'), spared=('2', '4'))  # chaos; small and tsan try them
             self.step('tests/locks/run', ['tests/locks/run', ROOT / 'build/native'])
             self.step('tests/levels', ['tests/levels', ROOT / 'build/native'])
-            self.step('tests/watched/run', ['tests/watched/run', ROOT / 'build/native'])
-            if shutil.which('gdb'):
-                self.step('tests/gdb/run', ['tests/gdb/run', ROOT / 'build/native'])
-            else:
-                self.skip('tests/gdb/run', 'gdb is not installed')
+            self.counted('watched', ['tests/watched/run', ROOT / 'build/native'])
+            self.counted('gdb', ['tests/gdb/run', ROOT / 'build/native'])
             if shutil.which('perf'):
                 self.counted('perf', ['tests/perf/run', ROOT / 'build/native'])
             else:
