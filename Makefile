@@ -92,7 +92,7 @@ help:
 	@echo 'make check-static layers, symbols, atomics, headers'
 	@echo 'make asan ubsan msan tsan chaos small clang aarch64 valgrind net uring'
 	@echo '                  one group of the tests; tests/check.py --list says what it is'
-	@echo 'make stress       the long forms of the stress tests, about an hour'
+	@echo 'make stress       the long forms of the stress tests and of some others, more than an hour'
 	@echo 'make model        every model, about 10 minutes; model-quick: 40 s'
 	@echo 'make mutants      spoils the sources one place at a time: do the models see it?'
 	@echo 'make fuzz         FUZZ_SECONDS=600 of fuzzing the parsers of the examples'

@@ -26,6 +26,8 @@ CONCURRENT = ('unit', 'go', 'stress')
 QEMU = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu']
 # Those of tests/go that tell most about the machine, in the time that an emulator takes.
 QEMU_GO = r'^go/(blocking|chan|chan_misuse|chan_phrases|chan_programs|defer|identity|lockthread|once|panic|recover|sched|sync) '
+# Those that do more when they are asked to: long_form() of tests/go/busy.h.
+LONG_GO = r'^go/(forks (fork_|spawn )|unwrapped_time no_eintr)'
 
 # What is built of a flavour, by kinds of tests; (): all of it.
 BUILDS = {'native': (), 'model': (), 'clang': (), 'small': CONCURRENT, 'chaos': CONCURRENT, 'asan': (),
@@ -348,10 +350,12 @@ class Check:
         return None
 
     def stress(self):
-        """stress tests in three flavours, as long as PIRN_STRESS_* say (not part of check)"""
+        """stress tests in three flavours, as long as PIRN_STRESS_* say; long forms of go tests (not part of check)"""
         for flavour, wrapper in (('native', ()), ('asan', ()), ('tsan', run.tsan_wrapper())):
             if self.build(flavour, ('stress',)):
                 self.tests(flavour, ('stress',), wrapper=wrapper)
+        if self.build('native', ('go',)):
+            self.tests('native', ('go',), scale=10, label='long', only=LONG_GO, env={'PIRN_STRESS': '1'})
 
     def valgrind(self):
         """unit and go tests under valgrind, with two Ps (not part of check)"""
