@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Preemption switched off, and the signal that it uses (HAZARDS 15). */
+/* Preemption switched off, the time slice, and the signal that preemption uses (HAZARDS 15). */
 #include <signal.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "go/busy.h"
 
@@ -44,6 +46,99 @@ TEST_ATTR(switched_off_from_outside, .env = "PIRN_DEBUG=preempt=off")
 {
     pirn_config config = {.procs = 1};
     CHECK_EQ(pirn_run_config(&config, computes_beside_ready, NULL), 0);
+}
+
+/* --- the time slice --------------------------------------------------------------------------- */
+
+static pirn_ns process_cpu(void)
+{
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+/* How often two loops on one P are stopped in so much of the process's CPU time. main sleeps meanwhile, and
+ * seldom wakes: the loops are what takes it. */
+static int stops_in_cpu_time(void *arg)
+{
+    pirn_ns *time = arg;
+    start_loops(2);
+    await_preempted(2); /* both have begun */
+    uint64_t from = preempted();
+    pirn_ns begun = process_cpu();
+    while (process_cpu() - begun < *time)
+        CHECK_EQ(pirn_sleep(*time / 4), 0);
+    /* in 1,000 seconds, by what it really took */
+    pirn_ns rate = (pirn_ns)(preempted() - from) * 1000 * PIRN_SEC / (process_cpu() - begun);
+    end_loops();
+    *time = rate;
+    return 0;
+}
+
+static pirn_ns stops_with_slice(pirn_ns slice, int slices)
+{
+    pirn_config config = {.procs = 1, .time_slice = slice};
+    pirn_ns time = slices * slice;
+    CHECK_EQ(pirn_run_config(&config, stops_in_cpu_time, &time), 0);
+    return time;
+}
+
+/* Counted in CPU time, a busy machine is as good as an idle one. */
+TEST_ATTR(slice_counts, .timeout = 120)
+{
+    needs_preemption();
+    pirn_ns often = stops_with_slice(10 * PIRN_MS, 40);
+    pirn_ns seldom = stops_with_slice(100 * PIRN_MS, 12);
+    printf("in 1,000 s of CPU time: %lld stops with 10 ms, %lld with 100 ms\n", (long long)often,
+           (long long)seldom);
+    CHECK_GT(seldom, 0);
+    CHECK_GE(often, 3 * seldom);
+}
+
+/* Alone on its P, with nobody who waits to run, a loop is let be. */
+static int computes_alone(void *arg)
+{
+    (void)arg;
+    uint64_t before = preempted();
+    for (pirn_ns until = cpu_now() + 30 * SLICE; cpu_now() < until;) {
+        for (volatile int i = 0; i < 100000; i++) {
+        }
+    }
+    CHECK_EQ(preempted(), before);
+    return 0;
+}
+
+TEST_ATTR(lone_loop_is_let_be, .timeout = 60)
+{
+    needs_preemption();
+    pirn_config config = {.procs = 1};
+    CHECK_EQ(pirn_run_config(&config, computes_alone, NULL), 0);
+}
+
+static int two_loops_for_a_while(void *arg)
+{
+    start_loops(2);
+    await_preempted(10);
+    end_loops();
+    return arg != NULL;
+}
+
+static void runs_with_slice(void *slice)
+{
+    pirn_config config = {.procs = 1, .time_slice = *(pirn_ns *)slice};
+    CHECK_EQ(pirn_run_config(&config, two_loops_for_a_while, NULL), 0);
+}
+
+/* One that the kernel's clock can't measure: it is said, once, and the loops are stopped all the same. */
+TEST_ATTR(slice_too_short, .timeout = 60)
+{
+    static const char notice[] = "pirn: a time slice of 1000 us is too short for the kernel";
+    needs_preemption();
+    pirn_ns slice = PIRN_MS;
+    CHECK_EQ(test_in_child(runs_with_slice, &slice), 0);
+    CHECK(strstr(test_said, notice) == test_said);
+    CHECK(strstr(strstr(test_said, "too short") + 1, "too short") == NULL);
+    slice = 8 * PIRN_MS;
+    CHECK_EQ(test_in_child(runs_with_slice, &slice), 0);
+    CHECK(strstr(test_said, "too short") == NULL);
 }
 
 /* --- the signal ------------------------------------------------------------------------------- */
