@@ -5,12 +5,9 @@
  * kernel restarts ends with EINTR (conformance 66; HAZARDS 16). The storm leaves no signal blocked in a thread
  * (HAZARDS 12).
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -19,42 +16,10 @@
 #include <sys/wait.h>
 
 #include "go/busy.h"
+#include "go/storm.h"
 #include "temp.h"
 
 #define ROUNDS 60
-
-/* --- the storm ---------------------------------------------------------------------------------- */
-
-static atomic_int calm;
-static atomic_ulong usr1s, urgs;
-
-static void counts(int sig)
-{
-    atomic_fetch_add(sig == SIGUSR1 ? &usr1s : &urgs, 1);
-}
-
-/* One at each thread but this one, which blocks them. */
-static void shoot_at_all(void)
-{
-    pid_t self = gettid();
-    DIR *d = opendir("/proc/self/task");
-    CHECK(d != NULL);
-    for (struct dirent *e; (e = readdir(d));) {
-        int tid = atoi(e->d_name);
-        if (tid > 0 && tid != self)
-            syscall(SYS_tgkill, getpid(), tid, tid % 2 == 0 ? SIGUSR1 : SIGURG);
-    }
-    closedir(d);
-    CHECK_EQ(kill(getpid(), SIGUSR1), 0);
-    CHECK_EQ(kill(getpid(), SIGURG), 0);
-}
-
-static void *storm(void *arg)
-{
-    for (; !atomic_load(&calm); plain_sleep(200 * PIRN_US))
-        shoot_at_all();
-    return arg;
-}
 
 /* --- calls -------------------------------------------------------------------------------------- */
 
@@ -261,23 +226,15 @@ static int call_all(void *arg)
                                         accepts,       locks_a_file, locks_a_file,       pings,
                                         pongs,         sleeps};
     pirn_wg wg = {0};
-    pthread_t t;
     uint64_t taken = retaken();
-    sigset_t both;
     open_all();
-    sigemptyset(&both);
-    sigaddset(&both, SIGUSR1);
-    sigaddset(&both, SIGURG);
-    pthread_sigmask(SIG_BLOCK, &both, NULL);
-    CHECK_EQ(pthread_create(&t, NULL, storm, NULL), 0);
-    pthread_sigmask(SIG_UNBLOCK, &both, NULL);
+    storm_begin();
     start_loops(1);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         pirn_wg_go(&wg, all[i]);
     pirn_wg_wait(&wg);
     end_loops();
-    atomic_store(&calm, 1);
-    pthread_join(t, NULL);
+    storm_end();
     SLEEP_UNTIL(masks_are_clean());
     CHECK_EQ(unlink(file_name), 0);
     CHECK_EQ(close(listener), 0);
@@ -295,9 +252,7 @@ static void in_the_storm(bool and_say_so)
         SKIP("a fork takes seconds under valgrind, and hundreds are made here");
     if (TEST_TSAN)
         SKIP("ThreadSanitizer calls handlers later, and not during the calls");
-    struct sigaction sa = {.sa_handler = counts, .sa_flags = SA_RESTART | SA_ONSTACK};
-    CHECK_EQ(sigaction(SIGUSR1, &sa, NULL), 0);
-    CHECK_EQ(sigaction(SIGURG, &sa, NULL), 0);
+    storm_handlers(SA_RESTART | SA_ONSTACK);
     announced = and_say_so;
     sigset_t now;
     sigprocmask(SIG_SETMASK, NULL, &now);
