@@ -379,6 +379,97 @@ TEST_RUN(huge_write)
     CHECK_EQ(munmap(data, total), 0);
 }
 
+/* --- addresses of the other side ---------------------------------------------------------------- */
+
+static bool has_ipv6(void)
+{
+    int fd = pirn_listen("udp6", "[::1]:0");
+    if (fd >= 0)
+        CHECK_EQ(pirn_close(fd), 0);
+    return fd >= 0;
+}
+
+static void name_of(int fd, struct sockaddr_storage *addr, socklen_t *len)
+{
+    *len = sizeof *addr;
+    memset(addr, 0, sizeof *addr);
+    CHECK_EQ(getsockname(fd, (struct sockaddr *)addr, len), 0);
+}
+
+/* Who throws is who is answered. */
+static void throws_to(const char *net, int from, int to)
+{
+    struct sockaddr_storage mine, other, seen;
+    socklen_t mine_len, other_len, len = sizeof seen;
+    char text[8] = "";
+    name_of(from, &mine, &mine_len);
+    name_of(to, &other, &other_len);
+    memset(&seen, 0, sizeof seen);
+    CHECK_EQ(pirn_sendto(from, net, 4, 0, (struct sockaddr *)&other, other_len), 4);
+    CHECK_EQ(pirn_recvfrom(to, text, sizeof text, 0, (struct sockaddr *)&seen, &len), 4);
+    CHECK_EQ(memcmp(text, net, 4), 0);
+    CHECK_EQ(len, mine_len);
+    CHECK_EQ(memcmp(&seen, &mine, len), 0);
+}
+
+static void datagrams_with_addresses(const char *net, const char *at)
+{
+    int a = pirn_listen(net, at), b = pirn_listen(net, at);
+    CHECK_GE(a, 0);
+    CHECK_GE(b, 0);
+    for (int i = 0; i < 20; i++) {
+        throws_to(net, a, b);
+        throws_to(net, b, a);
+    }
+    CHECK_EQ(pirn_close(a), 0);
+    CHECK_EQ(pirn_close(b), 0);
+}
+
+/* accept says who has come, and bytes go both ways. */
+static void accepts_with_address(const char *net, const char *at)
+{
+    char addr[128], text[8];
+    int listener = pirn_listen(net, at);
+    CHECK_GE(listener, 0);
+    addr_of(listener, addr, sizeof addr);
+    for (int i = 0; i < 10; i++) {
+        struct sockaddr_storage mine, seen;
+        socklen_t mine_len, len = sizeof seen;
+        int a = pirn_dial(net, addr);
+        CHECK_GE(a, 0);
+        memset(&seen, 0, sizeof seen);
+        int b = pirn_accept(listener, (struct sockaddr *)&seen, &len);
+        CHECK_GE(b, 0);
+        name_of(a, &mine, &mine_len);
+        CHECK_EQ(len, mine_len);
+        CHECK_EQ(memcmp(&seen, &mine, len), 0);
+        CHECK_EQ(pirn_write(a, "there", 5), 5);
+        CHECK_EQ(pirn_read_full(b, text, 5), 5);
+        CHECK_EQ(pirn_write(b, text, 5), 5);
+        CHECK_EQ(pirn_read_full(a, text, 5), 5);
+        CHECK_EQ(memcmp(text, "there", 5), 0);
+        CHECK_EQ(pirn_close(a), 0);
+        CHECK_EQ(pirn_close(b), 0);
+    }
+    CHECK_EQ(pirn_close(listener), 0);
+}
+
+TEST_RUN_ATTR(addresses_of_ipv4, PROCS)
+{
+    datagrams_with_addresses("udp4", "127.0.0.1:0");
+    accepts_with_address("tcp4", "127.0.0.1:0");
+}
+
+TEST_RUN_ATTR(addresses_of_ipv6, PROCS)
+{
+    if (!has_ipv6())
+        SKIP("there is no ::1 here");
+    datagrams_with_addresses("udp6", "[::1]:0");
+    accepts_with_address("tcp6", "[::1]:0");
+}
+
+/* --- messages ------------------------------------------------------------------------------------ */
+
 TEST_RUN_ATTR(messages, PROCS)
 {
     struct pair p = tcp_pair();
