@@ -197,6 +197,46 @@ TEST(making_pollers)
     CHECK_EQ(pirn_run(no_pollers, NULL), 0);
 }
 
+/* --- listening ------------------------------------------------------------------------------------------ */
+
+/* Its N-th call fails, until so many go well that it listens: an option is no reason not to, the rest is told. */
+static void listen_fails(const char *net, const char *at, const int *errors, int n)
+{
+    int told = 0, calls = 0;
+    CHECK_EQ(pirn_close(pirn_listen("tcp", "127.0.0.1:0")), 0); /* a poller is there */
+    int before = count_fds();
+    for (int e = 0; e < n; e++) {
+        for (uint32_t after = 0; after < 8; after++) {
+            fail(1u << SYS_CALL_SOCKET, after, errors[e], 1);
+            int fd = pirn_listen(net, at);
+            bool failed = at_load(&sys_fault.times, RELAXED) == 0;
+            fail_no_more();
+            calls += failed;
+            if (fd >= 0) {
+                CHECK_EQ(pirn_close(fd), 0);
+            } else {
+                CHECK(failed);
+                CHECK_EQ(fd, -errors[e]);
+                told++;
+            }
+            CHECK_EQ(count_fds(), before);
+        }
+    }
+    CHECK_GE(told, 2 * n); /* socket and bind */
+    CHECK_LT(calls, 8 * n);
+}
+
+TEST_RUN_ATTR(listens, PROCS)
+{
+    static const int errors[] = {EMFILE, ENOBUFS, ENOMEM, EACCES};
+    int n = sizeof errors / sizeof errors[0];
+    char name[64];
+    snprintf(name, sizeof name, "@pirn-fault-io-%d", getpid());
+    listen_fails("tcp", "127.0.0.1:0", errors, n);
+    listen_fails("udp", "127.0.0.1:0", errors, n);
+    listen_fails("unix", name, errors, n);
+}
+
 /* A dial with several addresses needs one, and is told that there is none. */
 static int no_pollers_to_dial(void *arg)
 {
