@@ -339,6 +339,30 @@ TEST_RUN_ATTR(to_a_thread, PROCS)
     stop_and_release(c);
 }
 
+/* It is that thread's: while this one blocks it, no other gets it, and nobody is told. */
+TEST_RUN_ATTR(to_a_thread_that_blocks_it, PROCS)
+{
+    skip_if_late();
+    int sig = SIGRTMIN + 1;
+    sigset_t set, old, pending;
+    ints c = notified(sig);
+    pirn_lock_thread();
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(pthread_sigmask(SIG_BLOCK, &set, &old), 0);
+        CHECK_EQ(pthread_kill(pthread_self(), sig), 0);
+        pirn_sleep(PIRN_MS); /* others run, who could take it */
+        CHECK_EQ(pirn_chan_len(c), 0);
+        CHECK_EQ(sigpending(&pending), 0);
+        CHECK_EQ(sigismember(&pending, sig), 1);
+        CHECK_EQ(pthread_sigmask(SIG_SETMASK, &old, NULL), 0);
+        CHECK_EQ(next_of(c), sig);
+    }
+    pirn_unlock_thread();
+    stop_and_release(c);
+}
+
 /* --- errors ------------------------------------------------------------------------------------ */
 
 static const int bogus[] = {0, -1, 65, 1000, SIGKILL, SIGSTOP, 32};
