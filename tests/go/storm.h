@@ -26,16 +26,18 @@ static inline void storm_handlers(int flags)
     CHECK_EQ(sigaction(SIGURG, &sa, NULL), 0);
 }
 
-/* One at each thread but this one, which blocks them. */
+/* One at each thread but this one, which blocks them; the other one the next time. */
 static inline void shoot_at_all(void)
 {
+    static int times;
+    times++;
     pid_t self = gettid();
     DIR *d = opendir("/proc/self/task");
     CHECK(d != NULL);
     for (struct dirent *e; (e = readdir(d));) {
         int tid = atoi(e->d_name);
         if (tid > 0 && tid != self)
-            syscall(SYS_tgkill, getpid(), tid, tid % 2 == 0 ? SIGUSR1 : SIGURG);
+            syscall(SYS_tgkill, getpid(), tid, (tid + times) % 2 ? SIGUSR1 : SIGURG);
     }
     closedir(d);
     CHECK_EQ(kill(getpid(), SIGUSR1), 0);
