@@ -117,8 +117,10 @@ static ssize_t try_connect(struct io *io)
 static ssize_t block_connect(struct io *io)
 {
     int r = sys_connect_shortly(io->fd, io->addr, *io->len);
-    io->started = r == -EINPROGRESS || r == -EALREADY || r == -EINTR;
-    return io->started ? -EAGAIN : r == -EAGAIN ? IO_PAUSE : r;
+    /* Interrupted it goes on by itself; but a Unix socket has waited for room at the listener, and not begun. */
+    bool waited = r == -EAGAIN || (r == -EINTR && io->addr->sa_family == AF_UNIX);
+    io->started = r == -EINPROGRESS || r == -EALREADY || (r == -EINTR && !waited);
+    return io->started ? -EAGAIN : waited ? IO_PAUSE : r;
 }
 
 static int connect_until(int fd, const struct sockaddr *addr, socklen_t len, int64_t deadline)

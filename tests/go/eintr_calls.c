@@ -228,7 +228,7 @@ static void open_all(void)
     snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "pirn-eintr-calls-%d", getpid());
     blocking_listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     CHECK_EQ(bind(blocking_listener, (struct sockaddr *)&address, sizeof address), 0);
-    CHECK_EQ(listen(blocking_listener, 8), 0);
+    CHECK_EQ(listen(blocking_listener, 1), 0); /* who connects waits for room, too */
     atomic_store(&connects_left, 2 * ROUNDS);
     atomic_store(&accepts_left, 2 * ROUNDS);
     for (int i = 0; i < 2; i++) {
@@ -258,10 +258,18 @@ static void close_all(void)
 static int call_all(void *arg)
 {
     static void (*const all[])(void) = {
-        writes_a_pipe,           reads_a_pipe,       dials,
-        accepts,                 connects,           connects,
-        accepts_where_it_blocks, uses_a_file,        sleeps,
-        accepts_where_it_blocks, waits_for_children, connects,
+        writes_a_pipe,
+        reads_a_pipe,
+        dials,
+        accepts,
+        connects,
+        connects,
+        accepts_where_it_blocks,
+        uses_a_file,
+        sleeps,
+        accepts_where_it_blocks,
+        waits_for_children,
+        connects,
     };
     pirn_wg wg = {0};
     open_all();
