@@ -67,6 +67,15 @@ static inline pirn_ns plain_now(void)
     return read_clock(CLOCK_MONOTONIC);
 }
 
+/* Computes for so long in CPU time, without a call into pirn: by the clock it may be over before the thread has had
+ * a CPU, where many want one. */
+static inline void compute_for(pirn_ns ns)
+{
+    for (pirn_ns until = read_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
+         read_clock(CLOCK_THREAD_CPUTIME_ID) < until;) {
+    }
+}
+
 /* Blocks the thread, whatever signals come. */
 static inline void plain_sleep(pirn_ns ns)
 {

@@ -141,8 +141,7 @@ static void loops_locked(void)
     pirn_lock_thread();
     pid_t tid = gettid();
     for (int i = 0; !atomic_load(&stop_loops); i++) {
-        for (pirn_ns until = plain_now() + 15 * PIRN_MS; plain_now() < until;) {
-        }
+        compute_for(15 * PIRN_MS);
         CHECK_EQ(gettid(), tid);
         if (i % 2)
             pirn_yield();

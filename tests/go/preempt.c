@@ -230,8 +230,7 @@ static atomic_ulong rounds;
 static void computes_and_calls(void)
 {
     for (;;) {
-        for (pirn_ns until = plain_now() + 20 * PIRN_MS; plain_now() < until;) {
-        }
+        compute_for(20 * PIRN_MS);
         atomic_fetch_add(&rounds, 1);
         pirn_id();
     }

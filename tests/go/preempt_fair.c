@@ -112,12 +112,6 @@ TEST_RUN_ATTR(each_has_its_turn, PROCS, .timeout = 120)
 static pirn_chan(int) to, fro;
 static atomic_ulong exchanged;
 
-static void compute_for(pirn_ns ns)
-{
-    for (pirn_ns until = plain_now() + ns; plain_now() < until;) {
-    }
-}
-
 /* Two that make each other ready for ever; each goes to the front of the queue, and computes a bit. */
 static void answers(pirn_ns ns)
 {

@@ -42,12 +42,6 @@ static void call_all(void)
     pirn_chan_release(c);
 }
 
-static void compute_for(pirn_ns ns)
-{
-    for (pirn_ns until = plain_now() + ns; plain_now() < until;) {
-    }
-}
-
 /* Over slices that end in its own code and in the calls, and over system calls that block. */
 static void hold(pthread_mutex_t *m, int round, bool computes, bool blocks)
 {

@@ -3,6 +3,8 @@
  * Handlers of the program's beside those of pirn (conformance 150; HAZARDS 13, 15): for the signal that
  * preempts, which they share; without a signal stack of their own; and signal stacks that C code swaps.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -217,9 +219,18 @@ TEST_ATTR(without_a_stack_before, PROCS)
 /* Later: it is left as it is, runs on the goroutine's stack, and that is said once. */
 static int installs_later(void *arg)
 {
+    char text[512];
+    int own[2], err = dup(STDERR_FILENO);
+    CHECK_EQ(pipe2(own, O_CLOEXEC), 0);
+    CHECK_EQ(dup2(own[1], STDERR_FILENO), STDERR_FILENO);
     install(SIGUSR1, notes_its_stack, SA_RESTART);
+    struct pollfd said = {.fd = own[0], .events = POLLIN};
+    SLEEP_UNTIL(poll(&said, 1, 0) == 1);
+    ssize_t n = read(own[0], text, sizeof text);
+    CHECK_EQ(dup2(err, STDERR_FILENO), STDERR_FILENO);
+    CHECK_EQ(write(err, text, (size_t)n), n);
     for (pirn_ns until = pirn_now() + 5 * PIRN_SEC / 2; pirn_now() < until;)
-        pirn_sleep(PIRN_MS);
+        pirn_sleep(PIRN_MS); /* if it were said twice, it would be now */
     all_raise(NULL);
     CHECK_EQ(atomic_load(&on_signal_stack), 0);
     CHECK_EQ(atomic_load(&elsewhere), 200);
@@ -263,14 +274,6 @@ static bool is_used(const char *stack)
             return true;
     }
     return false;
-}
-
-/* Of its thread's CPU time, as slices are. */
-static void compute_for(pirn_ns ns)
-{
-    for (pirn_ns until = read_clock(CLOCK_THREAD_CPUTIME_ID) + ns;
-         read_clock(CLOCK_THREAD_CPUTIME_ID) < until;) {
-    }
 }
 
 /* A library that has a signal stack of its own while it computes: it is stopped on that one. */
