@@ -77,6 +77,7 @@
 #endif
 #if TOOL_TSAN
 #include <sanitizer/tsan_interface.h>
+#include <signal.h>
 #endif
 #if TOOL_MSAN
 #include <sanitizer/msan_interface.h>
@@ -263,6 +264,16 @@ static inline void tool_kernel_wrote(void *addr, size_t size)
     (void)addr, (void)size;
 #if TOOL_MSAN
     __msan_unpoison(addr, size);
+#endif
+}
+
+/* ThreadSanitizer puts signals off until the thread calls something that it knows, which one that sleeps in plain
+ * system calls does not: without this ^C would not end a server. */
+static inline void tool_take_signals(void)
+{
+#if TOOL_TSAN
+    sigset_t set;
+    pthread_sigmask(SIG_BLOCK, NULL, &set);
 #endif
 }
 

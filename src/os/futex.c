@@ -12,9 +12,14 @@
 #include "base/tool.h"
 #include "os/os.h"
 
+/* Under ThreadSanitizer who sleeps looks so often for signals that it was not told of (tool_take_signals). */
+#define LOOK_EVERY ((int64_t)100 * 1000 * 1000)
+
 bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
 {
     struct timespec t, *limit = NULL;
+    bool looks = TOOL_TSAN && deadline > now_ns() + LOOK_EVERY;
+    deadline = looks ? now_ns() + LOOK_EVERY : deadline;
     if (deadline != INT64_MAX) {
         if (deadline < 0) {
             deadline = 0;
@@ -27,7 +32,8 @@ bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
     /* WAIT_BITSET, because it takes an absolute time on the monotonic clock. */
     long r = syscall(SYS_futex, &word->v, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL,
                      FUTEX_BITSET_MATCH_ANY);
-    bool timed_out = r < 0 && errno == ETIMEDOUT;
+    bool timed_out = r < 0 && errno == ETIMEDOUT && !looks;
+    tool_take_signals();
     errno = saved_errno;
     return !timed_out;
 }

@@ -25,14 +25,6 @@
 
 typedef pirn_chan(int) ints;
 
-static void skip_if_late(void)
-{
-#if TEST_TSAN
-    SKIP("TSan calls a handler only when its thread calls a function that TSan knows: not from "
-         "sleep");
-#endif
-}
-
 /* valgrind 3.19: m_signals.c, async_signalhandler; syswrap-main.c, vgPlain_client_syscall. */
 static void skip_if_fault_signals_break_it(void)
 {
@@ -102,7 +94,6 @@ static void count_signal(int sig)
 
 TEST_RUN_ATTR(signals_arrive, PROCS)
 {
-    skip_if_late();
     ints c = notified(SIGHUP);
     for (int i = 0; i < 50; i++) {
         send_self(SIGHUP);
@@ -119,7 +110,6 @@ TEST_RUN_ATTR(signals_arrive, PROCS)
 
 TEST_RUN_ATTR(two_channels, PROCS)
 {
-    skip_if_late();
     ints both = notified(SIGHUP), hup = notified(SIGHUP), other = notified(SIGUSR2);
     CHECK_EQ(pirn_signal_notify(both, SIGUSR1), 0);
     for (int i = 0; i < 50; i++) {
@@ -143,7 +133,6 @@ TEST_RUN_ATTR(two_channels, PROCS)
 
 TEST_RUN_ATTR(twice_is_once, PROCS)
 {
-    skip_if_late();
     ints c = pirn_chan_make(int, 8);
     for (int i = 0; i < 3; i++)
         CHECK_EQ(pirn_signal_notify(c, SIGUSR1), 0);
@@ -159,7 +148,6 @@ TEST_RUN_ATTR(twice_is_once, PROCS)
 
 TEST_RUN_ATTR(a_full_channel_misses_it, PROCS)
 {
-    skip_if_late();
     ints full = notified(SIGUSR1), none = pirn_chan_make(int, 0), c = notified(SIGUSR1);
     CHECK_EQ(pirn_signal_notify(none, SIGUSR1), 0);
     pirn_chan_send(full, 77);
@@ -216,7 +204,6 @@ static void ignore_the_rest(int sig)
 /* Without a buffer it reaches who waits; as many of them as signals come. */
 TEST_RUN_ATTR(without_a_buffer, PROCS)
 {
-    skip_if_late();
     int sig = SIGUSR1;
     pirn_wg wg = {0}, ready = {0};
     ints c = pirn_chan_make(int, 0);
@@ -235,7 +222,6 @@ TEST_RUN_ATTR(without_a_buffer, PROCS)
 /* In a select, beside other things. */
 TEST_RUN_ATTR(in_a_select, PROCS)
 {
-    skip_if_late();
     ints c = notified(SIGUSR1), other = pirn_chan_make(int, 0);
     int v = 0;
     CHECK_EQ(pirn_select(PIRN_RECV(c, &v), PIRN_AFTER(PIRN_MS)), 1);
@@ -248,7 +234,6 @@ TEST_RUN_ATTR(in_a_select, PROCS)
 
 TEST_RUN_ATTR(beside_a_context, PROCS)
 {
-    skip_if_late();
     ints c = notified(SIGUSR1);
     pirn_ctx *ctx = pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGUSR1, SIGUSR2}, 2);
     send_self(SIGUSR1);
@@ -264,7 +249,6 @@ TEST_RUN_ATTR(beside_a_context, PROCS)
 /* The notify holds the channel. */
 TEST_RUN_ATTR(the_channel_is_kept, PROCS)
 {
-    skip_if_late();
     size_t before = 0;
     for (int i = 0; i < 300; i++) {
         ints c = pirn_chan_make(int, 256); /* large beside what a thread more would take */
@@ -312,14 +296,12 @@ static int each_signal(void *arg)
 /* Also those that come of faults, if somebody sends them. */
 TEST(every_signal)
 {
-    skip_if_late();
     skip_if_fault_signals_break_it();
     CHECK_EQ(pirn_run(each_signal, NULL), 0);
 }
 
 TEST_RUN_ATTR(sigcont, PROCS)
 {
-    skip_if_late();
     ints c = notified(SIGCONT);
     send_self(SIGCONT);
     CHECK_EQ(next_of(c), SIGCONT);
@@ -329,7 +311,6 @@ TEST_RUN_ATTR(sigcont, PROCS)
 
 TEST_RUN_ATTR(to_a_thread, PROCS)
 {
-    skip_if_late();
     int sig = SIGRTMIN + 1;
     ints c = notified(sig);
     for (int i = 0; i < 50; i++) {
@@ -342,7 +323,6 @@ TEST_RUN_ATTR(to_a_thread, PROCS)
 /* It is that thread's: while this one blocks it, no other gets it, and nobody is told. */
 TEST_RUN_ATTR(to_a_thread_that_blocks_it, PROCS)
 {
-    skip_if_late();
     int sig = SIGRTMIN + 1;
     sigset_t set, old, pending;
     ints c = notified(sig);
@@ -415,7 +395,6 @@ TEST_RUN_ATTR(without_descriptors, .once = true)
 
 TEST_RUN_ATTR(the_handler_comes_back, PROCS)
 {
-    skip_if_late();
     count_signal(SIGUSR1);
     for (int i = 1; i <= 20; i++) {
         ints c = notified(SIGUSR1);
@@ -433,7 +412,6 @@ TEST_RUN_ATTR(the_handler_comes_back, PROCS)
 
 TEST_RUN_ATTR(ignore_and_reset, PROCS)
 {
-    skip_if_late();
     count_signal(SIGUSR1);
     ints c = notified(SIGUSR1);
     CHECK(!pirn_signal_ignored(SIGUSR1));
@@ -469,7 +447,6 @@ TEST_RUN_ATTR(ignore_and_reset, PROCS)
 /* One signal of several; of all who want it, contexts too. */
 TEST_RUN_ATTR(reset_is_for_all, PROCS)
 {
-    skip_if_late();
     ints a = notified(SIGUSR1), b = notified(SIGUSR1);
     pirn_ctx *ctx = pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGUSR1}, 1);
     CHECK_EQ(pirn_signal_notify(b, SIGUSR2), 0);
@@ -490,7 +467,6 @@ TEST_RUN_ATTR(reset_is_for_all, PROCS)
 /* Ignored when the program starts, as by nohup: so it stays, but while somebody wants it. */
 TEST_RUN_ATTR(ignored_from_the_start, PROCS)
 {
-    skip_if_late();
     signal(SIGHUP, SIG_IGN);
     CHECK(pirn_signal_ignored(SIGHUP));
     raise(SIGHUP);
@@ -512,7 +488,6 @@ TEST_RUN_ATTR(ignored_from_the_start, PROCS)
 /* A signal before the notify is not for it. */
 TEST_RUN_ATTR(of_the_past, PROCS)
 {
-    skip_if_late();
     ints first = notified(SIGUSR1);
     for (int i = 0; i < 500; i++) {
         raise(SIGUSR1);
@@ -539,7 +514,6 @@ static void stops_itself(ints c)
 /* Each who is told stops at once, while more come; nothing is sent after that. */
 TEST_RUN_ATTR(stop_inside, PROCS)
 {
-    skip_if_late();
     int sig = SIGUSR1;
     count_signal(sig);
     pthread_t thread = start_storm(&sig);
@@ -559,7 +533,6 @@ TEST_RUN_ATTR(stop_inside, PROCS)
 /* The same with reset and ignore: whoever wants it afterwards gets it. */
 TEST_RUN_ATTR(reset_while_they_come, PROCS)
 {
-    skip_if_late();
     int sig = SIGUSR1;
     count_signal(sig);
     pthread_t thread = start_storm(&sig);
@@ -633,7 +606,6 @@ static void stop_in_round(ints c, int round, unsigned *seed)
 /* The channel or the handler has each of them, and only one of the two. */
 TEST_RUN_ATTR(sent_or_handled, PROCS, .timeout = 60)
 {
-    skip_if_late();
     unsigned seed = 1;
     int chan = 0, rounds = 500;
     count_signal(SIGUSR1);
@@ -657,7 +629,6 @@ TEST_RUN_ATTR(sent_or_handled, PROCS, .timeout = 60)
 /* A handler that was called for a channel, and gets to run only when that has been stopped. */
 TEST_RUN(a_handler_comes_too_late)
 {
-    skip_if_late();
     struct sigaction pirns;
     siginfo_t info = {.si_signo = SIGUSR1, .si_code = SI_USER};
     sigset_t usr1, old;
@@ -708,7 +679,6 @@ static void run_caught_or_fatal(void *arg)
 /* As Go's TestAtomicStop: without a handler of the program's. */
 TEST_ATTR(caught_or_kills, PROCS, .timeout = 60)
 {
-    skip_if_late();
     int killed = 0;
     for (unsigned i = 0; i < 30; i++) {
         int status = test_in_child(run_caught_or_fatal, &i);
@@ -750,7 +720,6 @@ static void run_dies_of_term(void *arg)
 
 TEST(the_status_shows_the_signal)
 {
-    skip_if_late();
     for (int how = 0; how < 4; how++) {
         int status = test_in_child(run_dies_of_term, &how);
         CHECK_STR(test_said, "");
@@ -794,7 +763,6 @@ static void run_handled_fault(void *arg)
 /* A fault is no news for a channel: the program can't go on. */
 TEST(a_fault_is_fatal)
 {
-    skip_if_late();
     skip_if_fault_signals_break_it();
     int status = test_in_child(run_faults, NULL);
     CHECK(strstr(test_said, "fatal error: SIGSEGV at address ") == test_said);
@@ -865,7 +833,6 @@ static const char *said_first(void)
 
 TEST(pid_1)
 {
-    skip_if_late();
     int quits = 1, status = test_in_child(run_as_the_first, &quits);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
         SKIP("no namespace of processes can be made here");
@@ -884,7 +851,6 @@ TEST(pid_1)
 /* Nobody but the kernel could go on: that is no deadlock. */
 TEST_RUN_ATTR(no_deadlock, PROCS)
 {
-    skip_if_late();
     ints c = notified(SIGALRM);
     struct itimerval in_30_ms = {.it_value = {.tv_usec = 30000}};
     CHECK_EQ(setitimer(ITIMER_REAL, &in_30_ms, NULL), 0);
@@ -908,7 +874,6 @@ static void *foreign(void *arg)
 
 TEST_RUN_ATTR(from_a_foreign_thread, PROCS)
 {
-    skip_if_late();
     pthread_t thread;
     ints c = pirn_chan_make(int, 1);
     CHECK_EQ(pthread_create(&thread, NULL, foreign, &c), 0);
@@ -942,7 +907,6 @@ static int finds_it(void *arg)
 /* From a runtime to the next; between them the signal is the program's. */
 TEST_ATTR(from_runtime_to_runtime, PROCS)
 {
-    skip_if_late();
     count_signal(SIGUSR1);
     CHECK_EQ(pirn_run(leaves_it, NULL), 0);
     for (int i = 1; i <= 5; i++) {
@@ -971,7 +935,6 @@ static int notifies(void *arg)
 /* The runtime comes and goes while signals come. */
 TEST_ATTR(start_and_stop_in_a_storm, PROCS)
 {
-    skip_if_late();
     if (test_on_valgrind()) /* 3.19, "Can't extend stack"; so does a program without pirn */
         SKIP("valgrind dies of SA_ONSTACK without such a stack, when the first thread's must grow");
     int sig = SIGUSR1;
@@ -1021,7 +984,6 @@ static void comes_and_goes(unsigned seed)
 /* Signals, goroutines that come and go, and channels that are notified and stopped. */
 TEST_RUN_ATTR(stress, PROCS, .timeout = 60)
 {
-    skip_if_late();
     int sigs[] = {SIGUSR1, SIGUSR2, SIGHUP};
     pthread_t threads[3];
     pirn_wg churn = {0}, wg = {0};
@@ -1069,7 +1031,6 @@ static int watches_what_is_blocked(void *arg)
 TEST_ATTR(blocked_at_start, PROCS, .timeout = 60)
 {
     sigset_t usr1, before;
-    skip_if_late();
     sigemptyset(&usr1);
     sigaddset(&usr1, SIGUSR1);
     CHECK_EQ(pthread_sigmask(SIG_BLOCK, &usr1, &before), 0);

@@ -16,14 +16,6 @@ static pirn_ctx *watch(int sig)
     return pirn_ctx_with_signals(pirn_ctx_background(), &sig, 1);
 }
 
-static void skip_if_late(void)
-{
-#if TEST_TSAN
-    SKIP("TSan calls a handler only when its thread calls a function that TSan knows: not from "
-         "sleep");
-#endif
-}
-
 static bool is_default(int sig)
 {
     struct sigaction sa;
@@ -33,7 +25,6 @@ static bool is_default(int sig)
 
 TEST_RUN_ATTR(signal_cancels, PROCS)
 {
-    skip_if_late();
     for (int i = 0; i < 20; i++) {
         pirn_ctx *ctx = pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGUSR1, SIGTERM}, 2);
         CHECK_EQ(pirn_ctx_err(ctx), 0);
@@ -50,7 +41,6 @@ TEST_RUN_ATTR(signal_cancels, PROCS)
 /* A context that is made while a signal cancels others waits for the next signal. */
 TEST_RUN_ATTR(signal_cancels_once, PROCS)
 {
-    skip_if_late();
     for (int i = 0; i < 500; i++) {
         pirn_ctx *first = watch(SIGUSR1);
         raise(SIGUSR1);
@@ -67,7 +57,6 @@ TEST_RUN_ATTR(signal_cancels_once, PROCS)
 /* The same for one that is made after a signal has come, for somebody who has gone. */
 TEST_RUN_ATTR(signal_of_the_past, PROCS)
 {
-    skip_if_late();
     for (int i = 0; i < 500; i++) {
         pirn_ctx *first = watch(SIGUSR1);
         raise(SIGUSR1);
@@ -89,7 +78,6 @@ static void sleeps_in(pirn_ctx *ctx)
 /* All contexts that watch it, with those below them; nobody else. */
 TEST_RUN_ATTR(all_who_watch, PROCS)
 {
-    skip_if_late();
     pirn_ctx *a = watch(SIGUSR1), *b = watch(SIGUSR1), *other = watch(SIGUSR2);
     pirn_ctx *below = pirn_ctx_with_cancel(b);
     pirn_wg wg = {0};
@@ -118,7 +106,6 @@ static void count(int sig)
 /* The program's handler is back when the last has gone, also if the parent was cancelled. */
 TEST_RUN_ATTR(handler_comes_back, PROCS)
 {
-    skip_if_late();
     struct sigaction sa = {.sa_handler = count, .sa_flags = SA_RESTART | SA_ONSTACK};
     sigaction(SIGUSR1, &sa, NULL);
     pirn_ctx *parent = pirn_ctx_with_cancel(pirn_ctx_background());
@@ -167,7 +154,6 @@ static void *signals(void *arg)
 
 TEST_RUN_ATTR(under_load, PROCS)
 {
-    skip_if_late();
     pirn_wg wg = {0};
     atomic_store(&stop, 0);
     signal(SIGUSR2, count);
@@ -217,7 +203,6 @@ static int cancelled_by_usr2(void *arg)
 /* The runtime ends with contexts that nobody will release: the signals are the program's again. */
 TEST_ATTR(end_with_watchers, PROCS)
 {
-    skip_if_late();
     CHECK_EQ(pirn_run(leaves_watchers, NULL), 0);
     CHECK(is_default(SIGUSR1) && is_default(SIGUSR2));
     CHECK_EQ(pirn_run(cancelled_by_usr2, NULL), 0);
