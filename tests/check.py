@@ -388,7 +388,7 @@ def main():
     ap.add_argument('groups', nargs='*', metavar='GROUP', help='all, unless named')
     ap.add_argument('--list', action='store_true')
     ap.add_argument('--repeat', type=int, default=1)
-    ap.add_argument('--jobs', type=int, default=os.cpu_count() + 2)  # most tests wait, too
+    ap.add_argument('--jobs', type=int, default=os.cpu_count() + 4)  # most tests wait, too
     ap.add_argument('--timeout-scale', type=float, default=1.0)
     ap.add_argument('-v', '--verbose', action='store_true')
     args = ap.parse_args()

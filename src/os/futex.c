@@ -12,8 +12,9 @@
 #include "base/tool.h"
 #include "os/os.h"
 
-/* Under ThreadSanitizer who sleeps looks so often for signals that it was not told of (tool_take_signals). */
-#define LOOK_EVERY ((int64_t)100 * 1000 * 1000)
+/* Under ThreadSanitizer (tool_take_signals) who sleeps does so with a time, for only then a signal ends the sleep;
+ * and that time is short, for one that came just before it. */
+#define LOOK_EVERY ((int64_t)5 * 1000 * 1000 * 1000)
 
 bool futex_wait(const at_u32 *word, uint32_t value, int64_t deadline)
 {
