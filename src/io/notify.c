@@ -90,8 +90,8 @@ EXPORT int pirn_signal_notifyv(pirn_chanv *c, int sig)
     bring(w);
     struct visit v = visit_begin();
     bring(NULL);
-    at_add(&c->refs, 1,
-           RELAXED); /* not before: if the goroutine ends at the entry, only w is given back */
+    /* Not before: if the goroutine ends at the entry, only w is given back. */
+    at_add(&c->refs, 1, RELAXED);
     int err = visit_can_wait(v) ? signal_watch(&w) : -EAGAIN;
     visit_end(v);
     free_watches(w);

@@ -98,7 +98,8 @@ static void start(void)
     unlock(&sched.lock);
 }
 
-/* False: not all have stopped in time, and the world goes on; or another has stopped it for too long. Not from inside the runtime. */
+/* False: not all have stopped in time, and the world goes on; or another has stopped it for too long. Not from
+ * inside the runtime. */
 bool world_stop(int64_t deadline)
 {
     struct m *mp;
