@@ -154,10 +154,8 @@ static ssize_t read_on(struct uring_op *op, ssize_t *done)
         } else if (r == -EAGAIN) {
             r = slow(op, true);
             last = r <= 0;
-        } else if (r == -EOPNOTSUPP || r == -ENOSYS || r == -EINVAL) {
-            r = slow(
-                op,
-                false); /* this file or this kernel has no RWF_NOWAIT; or it says what is wrong */
+        } else if (sys_has_no_flags(r) || r == -EINVAL) {
+            r = slow(op, false); /* which says what is wrong, if it is not the flag */
         } else {
             last = r < 0 && r != -EINTR;
         }

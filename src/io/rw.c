@@ -76,7 +76,7 @@ static ssize_t try_read(struct io *io)
         iov = few;
     }
     ssize_t r = sys_readv_nowait(io->fd, iov, n);
-    if (r == -EOPNOTSUPP || r == -ENOSYS) {
+    if (unlikely(sys_has_no_flags(r))) {
         r = receive(io);
         return r == -ENOTSOCK ? IO_BLOCKS : r;
     }
@@ -152,7 +152,7 @@ static ssize_t write_with(struct io *io, const struct iovec *iov, int n)
     }
     if (unlikely(r == -ENOTSOCK)) {
         r = sys_writev_nowait(io->fd, iov, n, wants_sigpipe(io->fd));
-        return r == -EOPNOTSUPP || r == -ENOSYS ? IO_BLOCKS : r;
+        return unlikely(sys_has_no_flags(r)) ? IO_BLOCKS : r;
     }
     return r;
 }

@@ -140,7 +140,7 @@ static ssize_t write_how(int fd, const struct iovec *iov, int n, int how, bool s
     }
     if (!at_load(&no_rwf_nosignal, RELAXED)) {
         ssize_t r = write_now(fd, iov, n, (how < 0 ? 0 : how) | RWF_NOSIGNAL);
-        if (r != -EOPNOTSUPP && r != -EINVAL) {
+        if (!sys_has_no_flags(r) && r != -EINVAL) {
             return r;
         }
         r = write_without_sigpipe(fd, iov, n, how);

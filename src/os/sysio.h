@@ -9,6 +9,7 @@
 #ifndef PIRN_OS_SYSIO_H
 #define PIRN_OS_SYSIO_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -42,9 +43,16 @@ ssize_t sys_recvmsg(int fd, struct msghdr *msg, int flags);
 ssize_t sys_sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
                    socklen_t len);
 ssize_t sys_sendmsg(int fd, const struct msghdr *msg, int flags);
-/* -EOPNOTSUPP: this kind of file can't be asked so. */
+/* sys_has_no_flags(r): this can't be asked so; a plain call must be. */
 ssize_t sys_readv_nowait(int fd, const struct iovec *iov, int n);
 ssize_t sys_writev_nowait(int fd, const struct iovec *iov, int n, bool sigpipe);
+
+/* Of preadv2 and pwritev2: this kind of file, this kernel, or a filter of system calls has no such flag or call.
+ * -EPERM may be the file's own answer too: then the plain call says it again. */
+static inline bool sys_has_no_flags(ssize_t r)
+{
+    return r == -EOPNOTSUPP || r == -ENOSYS || r == -EPERM;
+}
 
 /* These may, if the descriptor is a blocking one. */
 ssize_t sys_readv(int fd, const struct iovec *iov, int n);

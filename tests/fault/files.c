@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <netdb.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "fault/deny.h"
@@ -70,11 +71,30 @@ static void waits(void)
     CHECK_EQ(pirn_close(p[1]), 0);
 }
 
+/* What a descriptor says itself stays as it is; and no SIGPIPE. */
+static void true_answers(void)
+{
+    char c = 'x';
+    int p[2], sealed = memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    CHECK_EQ(fcntl(sealed, F_ADD_SEALS, F_SEAL_WRITE), 0);
+    CHECK_EQ(pirn_write(sealed, &c, 1), -EPERM);
+    CHECK_EQ(pirn_read(sealed, &c, 1), 0);
+    CHECK_EQ(pirn_close(sealed), 0);
+    CHECK_EQ(pirn_write(sealed, &c, 1), -EBADF);
+    CHECK_EQ(pirn_read(sealed, &c, 1), -EBADF);
+    CHECK_EQ(pirn_pread(sealed, &c, 1, 0), -EBADF);
+    CHECK_EQ(pipe2(p, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_close(p[0]), 0);
+    CHECK_EQ(pirn_write(p[1], &c, 1), -EPIPE);
+    CHECK_EQ(pirn_close(p[1]), 0);
+}
+
 static int all_calls(void *arg)
 {
     (void)arg;
     if (can_wait) {
         waits();
+        true_answers();
     }
     int fd = temp_file(0), status;
     pirn_wg wg = {0};
@@ -152,6 +172,22 @@ TEST_ATTR(nothing_is_said_unasked, .procs = "1,4")
 TEST_ATTR(no_rwf_nowait, .procs = "1,4")
 {
     without(SYS_preadv2, EOPNOTSUPP, NULL);
+}
+
+/* As a filter says it that knows nothing of them. */
+TEST_ATTR(reads_with_flags_are_denied, .procs = "1,4")
+{
+    without(SYS_preadv2, EPERM, NULL);
+}
+
+TEST_ATTR(writes_with_flags_are_denied, .procs = "1,4")
+{
+    without(SYS_pwritev2, EPERM, NULL);
+}
+
+TEST_ATTR(no_writes_with_flags, .procs = "1,4")
+{
+    without(SYS_pwritev2, ENOSYS, NULL);
 }
 
 TEST_ATTR(no_pidfds, .procs = "1,4")
