@@ -304,7 +304,7 @@ static bool is_ours(const struct symbol *s)
 
 static bool is_one_of(const struct symbol *s, const char *const *names)
 {
-    while (*names && strcmp(s->function, *names)) {
+    while (*names && strcmp(s->function, *names) != 0) {
         names++;
     }
     return *names && is_ours(s);

@@ -163,7 +163,7 @@ static bool answer(const char *path, GElf_Addr offset)
 static bool parse(char *text, GElf_Addr *offset)
 {
     char *plus = strrchr(text, '+'), *end;
-    if (!plus || plus == text || strncmp(plus, "+0x", 3)) {
+    if (!plus || plus == text || strncmp(plus, "+0x", 3) != 0) {
         return false;
     }
     *offset = strtoull(plus + 1, &end, 16);

@@ -84,14 +84,19 @@ ssize_t sys_recvmsg(int fd, struct msghdr *msg, int flags)
     return SYS(SYS_CALL_READ, recvmsg(fd, msg, flags | MSG_DONTWAIT));
 }
 
+static void kernel_wrote(const struct iovec *iov, ssize_t n)
+{
+    for (; TOOL_MSAN && n > 0; iov++) {
+        size_t here = min_u64((size_t)n, iov->iov_len);
+        tool_kernel_wrote(iov->iov_base, here);
+        n -= (ssize_t)here;
+    }
+}
+
 ssize_t sys_readv_nowait(int fd, const struct iovec *iov, int n)
 {
     ssize_t r = SYS(SYS_CALL_READ, preadv2(fd, iov, n, -1, RWF_NOWAIT));
-    for (size_t left = r > 0 ? (size_t)r : 0; TOOL_MSAN && left; iov++) {
-        size_t here = min_u64(left, iov->iov_len);
-        tool_kernel_wrote(iov->iov_base, here);
-        left -= here;
-    }
+    kernel_wrote(iov, r);
     return r;
 }
 

@@ -94,7 +94,7 @@ static bool none_comes_free_locked(void)
 void factory_want_spare_locked(void)
 {
     uint64_t stopped = sched.globq.bound.n;
-    uint64_t quick = max_u64(SPARES_AT_ONCE, 4 * at_load(&sched.nprocs, RELAXED));
+    uint64_t quick = max_u64(SPARES_AT_ONCE, 4UL * at_load(&sched.nprocs, RELAXED));
     uint64_t most = (uint64_t)sched.config.max_threads / 4;
     if (sched.want_spare || stopped >= most || sched.nm >= 3 * most
         || now_ns() < sched.no_threads_until) {

@@ -249,12 +249,11 @@ static struct m *give_locked(struct p *pp)
 {
     struct m *mp = NULL;
     struct g *bound;
-    if (runtime_ends()) {
-        factory_want_locked(pp, NULL, true); /* it rests there */
-    } else if ((mp = midle_get_locked())) {
+    bool ends = runtime_ends(); /* then it rests with the factory */
+    if (!ends && (mp = midle_get_locked())) {
         set_heir_locked(mp, pp, NULL);
         mp->spinning = true;
-    } else if ((bound = globq_get_bound_locked(&sched.globq))) {
+    } else if (!ends && (bound = globq_get_bound_locked(&sched.globq))) {
         at_store(&sched.nspinning, 0, RELAXED); /* under the lock, as in wake_one */
         mp = set_heir_locked(bound->run.m, pp, bound);
     } else {

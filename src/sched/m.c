@@ -10,7 +10,7 @@
 #include "sched/switch.h"
 
 #define JOIN_LEAST PIRN_SEC /* to end takes a moment, when the machine is busy a long one */
-#define JOIN_MOST (365 * 24 * 3600 * PIRN_SEC)
+#define JOIN_MOST (PIRN_SEC * 3600 * 24 * 365)
 
 static __thread struct m *tls_m __attribute__((tls_model("initial-exec")));
 ptrdiff_t m_tls_offset;

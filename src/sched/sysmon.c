@@ -201,7 +201,7 @@ static int64_t end_idle_threads(int64_t now)
         if (sched.nmidle > at_load(&sched.nprocs, RELAXED) && (last = longest_idle_locked())) {
             until = last->idle_since + sched.thread_idle_most;
         }
-        if (now < until) {
+        if (!last || now < until) {
             unlock(&sched.lock);
             return until;
         }
