@@ -201,7 +201,7 @@ int signal_let_be(int sig, enum signal_action to, struct watch **gone)
     settle_locked();
     for (struct watch **at = &watches.first, *w; !err && (w = *at);) {
         w->signals &= ~signal_bit(sig);
-        if (w->signals) {
+        if (w->signals || w->due) { /* due: until it is cancelled */
             at = &w->next;
         } else {
             unlink_locked(at);

@@ -464,6 +464,20 @@ TEST_RUN_ATTR(reset_is_for_all, PROCS)
     stop_and_release(a);
 }
 
+/* What has come before the reset cancels the context, though that is done by another. */
+TEST_RUN_ATTR(reset_after_it_came, PROCS)
+{
+    for (int i = 0; i < 200; i++) {
+        pirn_ctx *ctx = pirn_ctx_with_signals(pirn_ctx_background(), (int[]){SIGUSR1}, 1);
+        raise(SIGUSR1);
+        CHECK_EQ(i % 2 ? pirn_signal_ignore(SIGUSR1) : pirn_signal_reset(SIGUSR1), 0);
+        pirn_chan_recv(pirn_ctx_done(ctx), NULL);
+        CHECK_EQ(pirn_ctx_cause(ctx), -EINTR);
+        pirn_ctx_release(ctx);
+        CHECK_EQ(pirn_signal_reset(SIGUSR1), 0);
+    }
+}
+
 /* Ignored when the program starts, as by nohup: so it stays, but while somebody wants it. */
 TEST_RUN_ATTR(ignored_from_the_start, PROCS)
 {
