@@ -49,6 +49,7 @@ static void opens_in(pirn_ctx *ctx)
         CHECK(!(fcntl(fd, F_GETFL) & O_NONBLOCK));
         close(fd);
         CHECK_EQ(pirn_open("/nowhere/at/all", O_RDONLY), -ENOENT);
+        CHECK_EQ(pirn_open(NULL, O_RDONLY), -EFAULT);
     }
     pirn_ctx_use(old);
     CHECK_EQ(unlink(path), 0);
