@@ -82,7 +82,7 @@ int fd_begin(struct fd_use *u, int fd, enum fd_mode mode)
         return 0;
     }
     struct pd *pd = pd_get(fd);
-    int err = pd ? pd_begin(pd, mode, &look) : fd < 0 ? -EBADF : -ENOMEM;
+    int err = pd ? pd_begin(pd, mode, &look) : pd_none(fd);
     u->pd = err ? NULL : pd;
     u->era = sched.era;
     go_out(v);
@@ -144,7 +144,7 @@ void fd_end(struct fd_use *u)
 static int hold(int fd, struct pd **held)
 {
     struct pd *pd = pd_get(fd);
-    int err = pd ? pd_hold(pd) : is_open(fd) ? -ENOMEM : -EBADF;
+    int err = pd ? pd_hold(pd) : pd_none(fd);
     *held = err ? NULL : pd;
     return err ? err : is_open(fd) ? 0 : -EBADF;
 }
@@ -314,7 +314,7 @@ static int look_first(int fd, int events, int64_t *deadline, uint32_t *times)
     struct pd_look look;
     struct pd *pd = pd_get(fd);
     if (!pd) {
-        return -ENOMEM;
+        return pd_none(fd);
     }
     *times = pd_times(pd);
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {

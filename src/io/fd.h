@@ -59,6 +59,7 @@ struct pd {
 /* --- pd.c: by who is in the runtime ------------------------------------------------------------------- */
 
 struct pd *pd_get(int fd); /* NULL: no memory, or not a descriptor */
+int pd_none(int fd);       /* which of the two: -ENOMEM or -EBADF */
 
 struct pd_look { /* what a call needs to know before it tries */
     uint32_t edge;

@@ -341,7 +341,7 @@ ssize_t io_run(struct io *io)
     int second = -1;
     io->era = sched.era;
     struct pd *pd = pd_get(io->fd);
-    ssize_t r = likely(pd) ? pd_begin(pd, io->mode, &io->look) : io->fd < 0 ? -EBADF : -ENOMEM;
+    ssize_t r = likely(pd) ? pd_begin(pd, io->mode, &io->look) : pd_none(io->fd);
     if (likely(!r)) {
         r = try_and_wait(&v, pd, io);
         if (likely(!outside(&v))) {

@@ -84,6 +84,11 @@ struct pd *pd_get(int fd)
     return chunk ? &chunk[fd % CHUNK] : NULL;
 }
 
+COLD int pd_none(int fd)
+{
+    return sys_flags(fd) < 0 ? -EBADF : -ENOMEM;
+}
+
 /* --- the whole, under the lock ------------------------------------------------------------------------------- */
 
 /* Nobody uses it: as if the number had never been seen; but for what io_uring has of it. */
@@ -280,7 +285,7 @@ bool pd_arm(struct chan_op *op)
     int why;
     struct pd *pd = pd_get(op->fd.number);
     if (unlikely(!pd)) {
-        op->fd.why = op->fd.number < 0 ? -EBADF : -ENOMEM;
+        op->fd.why = (int16_t)pd_none(op->fd.number);
         return false;
     }
     uint64_t word = word_lock(&pd->word);
@@ -363,7 +368,7 @@ int pd_deadline(int fd, int64_t read, int64_t write)
     struct taken t = {NULL, &t.first};
     struct pd *pd = pd_get(fd);
     if (!pd) {
-        return fd < 0 ? -EBADF : -ENOMEM;
+        return pd_none(fd);
     }
     uint64_t word = word_lock(&pd->word);
     int err = pd->closing ? -EBADF : 0;
@@ -387,7 +392,7 @@ int pd_cancel(int fd)
     struct taken t = {NULL, &t.first};
     struct pd *pd = pd_get(fd);
     if (!pd) {
-        return fd < 0 ? -EBADF : -ENOMEM;
+        return pd_none(fd);
     }
     uint64_t word = word_lock(&pd->word);
     int err = pd->closing ? -EBADF : 0;

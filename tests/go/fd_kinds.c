@@ -3,6 +3,7 @@
  * Descriptors of every kind, that pirn did not make: they work, and their flags stay what they were
  * (rule R7).
  */
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -403,6 +404,15 @@ TEST_RUN(none)
     CHECK_EQ(pirn_fd_wait(987, PIRN_IN, PIRN_NEVER), -EBADF);
     CHECK_EQ(pirn_fd_adopt(987), -EBADF);
     CHECK_EQ(pirn_shutdown(987, SHUT_WR), -EBADF);
+    CHECK_EQ(pirn_read(INT_MAX, &c, 1), -EBADF); /* more than there can be */
+    CHECK_EQ(pirn_write(INT_MAX, &c, 1), -EBADF);
+    CHECK_EQ(pirn_accept(INT_MAX, NULL, NULL), -EBADF);
+    CHECK_EQ(pirn_pread(INT_MAX, &c, 1, 0), -EBADF);
+    CHECK_EQ(pirn_fsync(INT_MAX), -EBADF);
+    CHECK_EQ(pirn_sendfile(0, INT_MAX, NULL, 1), -EBADF);
+    CHECK_EQ(pirn_close(INT_MAX), -EBADF);
+    CHECK_EQ(pirn_fd_wait(INT_MAX, PIRN_IN, PIRN_NEVER), -EBADF);
+    CHECK_EQ(pirn_fd_deadline(INT_MAX, 0, 0), -EBADF);
     int fd[2];
     CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
     CHECK_EQ(pirn_read(fd[1], &c, 1), -EBADF);
