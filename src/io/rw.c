@@ -21,6 +21,12 @@ static bool wants_sigpipe(int fd)
     return fd == 1 || fd == 2;
 }
 
+/* What the kernel would say. It can't be asked, since the lengths are needed before. */
+static int check_parts(const struct iovec *iov, int n)
+{
+    return n < 0 || n > IOV_MAX ? -EINVAL : n && !iov ? -EFAULT : 0;
+}
+
 static size_t length(const struct iovec *iov, int n)
 {
     size_t total = 0;
@@ -99,8 +105,9 @@ static ssize_t block_read(struct io *io)
 static ssize_t read_parts(int fd, const struct iovec *iov, int n)
 {
     not_forked();
-    if (n < 0 || n > IOV_MAX) {
-        return -EINVAL;
+    int err = check_parts(iov, n);
+    if (err) {
+        return err;
     }
     struct io io = IO_INIT(fd, FD_READ, try_read, block_read);
     io.iov = iov;
@@ -196,8 +203,9 @@ static ssize_t block_write(struct io *io)
 static ssize_t write_parts(int fd, const struct iovec *iov, int n)
 {
     not_forked();
-    if (n < 0 || n > IOV_MAX) {
-        return -EINVAL;
+    int err = check_parts(iov, n);
+    if (err) {
+        return err;
     }
     struct io io = IO_INIT(fd, FD_WRITE, try_write, block_write);
     io.iov = iov;

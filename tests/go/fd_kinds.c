@@ -417,6 +417,9 @@ TEST_RUN(none)
     CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
     CHECK_EQ(pirn_read(fd[1], &c, 1), -EBADF);
     CHECK_EQ(pirn_write(fd[0], &c, 1), -EBADF);
+    CHECK_EQ(pirn_readv(fd[0], NULL, 1), -EFAULT);
+    CHECK_EQ(pirn_writev(fd[1], NULL, 1), -EFAULT);
+    CHECK_EQ(pirn_writev(fd[1], NULL, 0), 0);
     CHECK_EQ(pirn_accept(fd[0], NULL, NULL), -ENOTSOCK);
     CHECK_EQ(pirn_recvfrom(fd[0], &c, 1, 0, NULL, NULL), -ENOTSOCK);
     CHECK_EQ(pirn_fd_wait(fd[0], 0, PIRN_NEVER), -EINVAL);
