@@ -29,6 +29,7 @@
 #include "io/uring.h"
 
 #include "io/files.h"
+#include "os/fault.h"
 
 #include <liburing.h>
 #include <limits.h>
@@ -165,6 +166,11 @@ int uring_idle(void)
 
 static void prepare_op(struct io_uring_sqe *sqe, struct uring_op *op)
 {
+    if (unlikely(op->fault)) {
+        io_uring_prep_nop(sqe);
+        io_uring_sqe_set_data(sqe, op);
+        return;
+    }
     switch (op->kind) {
     case URING_READ:
         io_uring_prep_read(sqe, op->fd, op->where, (unsigned)op->n, (uint64_t)op->offset);
@@ -230,6 +236,7 @@ static bool fill(void)
     while (ring.fresh.first && (sqe = io_uring_get_sqe(&ring.ring))) {
         struct uring_op *op = ring.fresh.first;
         take_out(&ring.fresh, op);
+        op->fault = SYS_FAULT(SYS_CALL_RING_OP);
         prepare_op(sqe, op);
         op->state = URING_SENT;
         put_last(&ring.sent, op);
@@ -280,7 +287,9 @@ static struct waiter *reap(void)
         if (what == &event_tag) {
             ring.armed = false;
         } else if (what != &cancel_tag) {
-            for (*last = complete(what, result, more); *last; last = &(*last)->next) {
+            int fault = ((struct uring_op *)what)->fault;
+            for (*last = complete(what, unlikely(fault) ? -fault : result, more); *last;
+                 last = &(*last)->next) {
             }
         }
     }
@@ -326,11 +335,18 @@ static bool told_to_stop(void)
     return stop;
 }
 
+/* wait: until something is complete. */
+static int submit(bool wait)
+{
+    int fault = SYS_FAULT(SYS_CALL_RING_ENTER);
+    return unlikely(fault) ? -fault : io_uring_submit_and_wait(&ring.ring, wait);
+}
+
 static void turn(void)
 {
     for (bool stop = told_to_stop(); !stop || !wind_up(); stop = told_to_stop()) {
         bool more = fill();
-        int r = more ? io_uring_submit(&ring.ring) : io_uring_submit_and_wait(&ring.ring, 1);
+        int r = submit(!more);
         if (r < 0 && r != -EINTR && r != -EAGAIN && r != -EBUSY) {
             throw("uring: the kernel takes nothing more: %s", strerrordesc_np(-r));
         }
@@ -358,7 +374,8 @@ static int check_ring(void)
         char room[sizeof(struct io_uring_probe) + 64 * sizeof(struct io_uring_probe_op)];
     } u;
     memset(&u, 0, sizeof u);
-    int err = io_uring_register_probe(&ring.ring, &u.probe, 64);
+    int fault = SYS_FAULT(SYS_CALL_RING_REGISTER);
+    int err = unlikely(fault) ? -fault : io_uring_register_probe(&ring.ring, &u.probe, 64);
     for (size_t i = 0; !err && i < sizeof needed; i++) {
         err = io_uring_opcode_supported(&u.probe, needed[i]) ? 0 : -EOPNOTSUPP;
     }
@@ -366,7 +383,7 @@ static int check_ring(void)
         return err ? err : -EOPNOTSUPP;
     }
     io_uring_prep_nop(io_uring_get_sqe(&ring.ring));
-    int r = io_uring_submit_and_wait(&ring.ring, 1);
+    int r = submit(true);
     struct io_uring_cqe *cqe;
     if (r < 0 || (r = io_uring_peek_cqe(&ring.ring, &cqe)) < 0) {
         return r;
@@ -382,7 +399,8 @@ static int make_ring(void)
     for (size_t i = 0; err == -EINVAL && i < ARRAY_LEN(flags); i++) {
         struct io_uring_params p = {.flags = flags[i] | IORING_SETUP_CQSIZE,
                                     .cq_entries = COMPLETIONS};
-        err = io_uring_queue_init_params(ENTRIES, &ring.ring, &p);
+        int fault = SYS_FAULT(SYS_CALL_RING_SETUP);
+        err = unlikely(fault) ? -fault : io_uring_queue_init_params(ENTRIES, &ring.ring, &p);
     }
     if (err) {
         return err;
@@ -432,7 +450,7 @@ void uring_start(void)
     ring.asleep = ring.stop = ring.want_cancel = ring.delivers = ring.armed = false;
     at_store(&ring.ended, 0, RELAXED);
     at_store(&ring.state, STARTING, RELAXED);
-    ring.event = eventfd(0, EFD_CLOEXEC);
+    ring.event = (int)SYS_TRY(SYS_CALL_EVENTFD, eventfd(0, EFD_CLOEXEC));
     int err = ring.event < 0 ? -errno : 0;
     if (!err && (err = thread_create(&ring.thread, "pirn-uring", uring_main, NULL, true))) {
         close(ring.event);

@@ -25,6 +25,7 @@ struct uring_op {
     struct waiter *(*done)(struct uring_op *); /* in place of pending_done(); or NULL */
     /* URING_POLL: flags are the events, n != 0: again and again. more: there will be others. */
     struct waiter *(*event)(struct uring_op *, int result, bool more);
+    int fault; /* tests: it does nothing, and this is its error; the ring's thread alone */
     /* the ring's, under its lock */
     struct uring_op *next, *prev;
     enum { URING_FRESH = 1, URING_SENT } state;

@@ -11,31 +11,14 @@
 #include <unistd.h>
 
 #include "base/tool.h"
+#include "os/fault.h"
 #include "os/sigpipe.h"
-
-at_u32 io_fail_after, io_fail_errno, io_fail_only;
-
-int io_refused(enum io_call which)
-{
-    uint32_t n = at_load(&io_fail_after, RELAXED);
-    uint32_t only = n ? at_load(&io_fail_only, RELAXED) : IO_ANY;
-    while (unlikely(n) && (only == IO_ANY || only == which)) {
-        if (at_cas(&io_fail_after, &n, n - 1, RELAXED, RELAXED)) {
-            return n == 1 ? (int)at_load(&io_fail_errno, RELAXED) : 0;
-        }
-    }
-    return 0;
-}
 
 /* Not inlined into what may change threads: errno is read and forgotten here. */
 #define RESULT(which, call)                                                                        \
     do {                                                                                           \
-        int refused = io_refused(which);                                                           \
-        if (unlikely(refused)) {                                                                   \
-            return -refused;                                                                       \
-        }                                                                                          \
-        __typeof__(call) r = (call);                                                               \
-        return r < 0 ? -errno : r;                                                                 \
+        long r = SYS_TRY(SYS_CALL_##which, call);                                                  \
+        return r < 0 ? -errno : (__typeof__(call))r;                                               \
     } while (0)
 
 static ssize_t pread_nowait(int fd, void *buf, size_t n, off_t offset)
@@ -48,27 +31,27 @@ static ssize_t pread_nowait(int fd, void *buf, size_t n, off_t offset)
 
 ssize_t sys_pread_nowait(int fd, void *buf, size_t n, off_t offset)
 {
-    RESULT(IO_PREAD_NOWAIT, pread_nowait(fd, buf, n, offset));
+    RESULT(PREAD_NOWAIT, pread_nowait(fd, buf, n, offset));
 }
 
 ssize_t sys_pread(int fd, void *buf, size_t n, off_t offset)
 {
-    RESULT(IO_PREAD, pread(fd, buf, n, offset));
+    RESULT(PREAD, pread(fd, buf, n, offset));
 }
 
 ssize_t sys_pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
-    RESULT(IO_PWRITE, pwrite(fd, buf, n, offset));
+    RESULT(PWRITE, pwrite(fd, buf, n, offset));
 }
 
 int sys_fsync(int fd, bool data_only)
 {
-    RESULT(IO_FSYNC, data_only ? fdatasync(fd) : fsync(fd));
+    RESULT(FSYNC, data_only ? fdatasync(fd) : fsync(fd));
 }
 
 int sys_openat(int dir, const char *path, int flags, mode_t mode)
 {
-    RESULT(IO_OPEN, openat(dir, path, flags, mode));
+    RESULT(OPEN, openat(dir, path, flags, mode));
 }
 
 static ssize_t sendfile_quiet(int out, int in, off_t *offset, size_t n)
@@ -82,7 +65,7 @@ static ssize_t sendfile_quiet(int out, int in, off_t *offset, size_t n)
 
 ssize_t sys_sendfile(int out, int in, off_t *offset, size_t n)
 {
-    RESULT(IO_SENDFILE, sendfile_quiet(out, in, offset, n));
+    RESULT(SENDFILE, sendfile_quiet(out, in, offset, n));
 }
 
 int sys_pidfd_open(pid_t pid)
@@ -90,15 +73,15 @@ int sys_pidfd_open(pid_t pid)
     if (unlikely(!tool_knows_new_calls())) {
         return -ENOSYS;
     }
-    RESULT(IO_PIDFD_OPEN, (int)syscall(SYS_pidfd_open, pid, 0));
+    RESULT(PIDFD_OPEN, (int)syscall(SYS_pidfd_open, pid, 0));
 }
 
 pid_t sys_waitpid(pid_t pid, int *status, int options)
 {
-    RESULT(IO_WAITPID, waitpid(pid, status, options));
+    RESULT(WAITPID, waitpid(pid, status, options));
 }
 
 int sys_seekable(int fd)
 {
-    return lseek(fd, 0, SEEK_CUR) < 0 ? -errno : 0;
+    return SYS_TRY(SYS_CALL_SEEK, lseek(fd, 0, SEEK_CUR)) < 0 ? -errno : 0;
 }

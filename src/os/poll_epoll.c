@@ -9,18 +9,13 @@
 
 #include "base/tool.h"
 #include "base/util.h"
+#include "os/fault.h"
 #include "os/os.h"
 #include "os/poll.h"
-#include "os/sysio.h"
 
 #define EVENTS (EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLPRI | EPOLLET)
 
 static at_u32 no_pwait2; /* the kernel is older than 5.11, or does not allow it */
-
-static bool fault(enum sys_call call)
-{
-    return unlikely(at_load(&sys_fault.calls, RELAXED)) && sys_fault_now(call);
-}
 
 static int result(int r, int saved)
 {
@@ -32,16 +27,16 @@ static int result(int r, int saved)
 int poll_open(void)
 {
     int saved = errno;
-    return result(fault(SYS_CALL_EPOLL) ? -1 : epoll_create1(EPOLL_CLOEXEC), saved);
+    return result((int)SYS_TRY(SYS_CALL_EPOLL_OPEN, epoll_create1(EPOLL_CLOEXEC)), saved);
 }
 
 static int add(int poller, int fd, uint32_t events, uint64_t tag, bool change)
 {
     struct epoll_event e = {.events = events, .data.u64 = tag};
     int saved = errno;
-    int r = fault(SYS_CALL_EPOLL) ? -1 : epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e);
+    int r = (int)SYS_TRY(SYS_CALL_EPOLL_ADD, epoll_ctl(poller, EPOLL_CTL_ADD, fd, &e));
     if (r < 0 && errno == EEXIST && change) {
-        r = epoll_ctl(poller, EPOLL_CTL_MOD, fd, &e);
+        r = (int)SYS_TRY(SYS_CALL_EPOLL_ADD, epoll_ctl(poller, EPOLL_CTL_MOD, fd, &e));
     }
     return result(r, saved);
 }
@@ -66,7 +61,7 @@ void poll_remove(int poller, int fd)
 {
     struct epoll_event none = {0};
     int saved = errno;
-    epoll_ctl(poller, EPOLL_CTL_DEL, fd, &none);
+    (void)SYS_TRY(SYS_CALL_EPOLL_REMOVE, epoll_ctl(poller, EPOLL_CTL_DEL, fd, &none));
     errno = saved;
 }
 
@@ -96,7 +91,8 @@ static int wait_until(int poller, struct epoll_event *e, int n, int64_t deadline
         return wait_coarse(poller, e, n, left);
     }
     struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
-    int r = (int)syscall(SYS_epoll_pwait2, poller, e, n, &t, NULL, 0);
+    int r =
+        (int)SYS_TRY(SYS_CALL_EPOLL_PWAIT2, syscall(SYS_epoll_pwait2, poller, e, n, &t, NULL, 0));
     if (r < 0 && (errno == ENOSYS || errno == EPERM)) {
         at_store(&no_pwait2, 1, RELAXED);
         return wait_coarse(poller, e, n, left);
@@ -109,7 +105,7 @@ int poll_wait(int poller, struct poll_event *out, int n, int64_t deadline)
 {
     struct epoll_event e[POLL_BATCH];
     int saved = errno;
-    int r = fault(SYS_CALL_POLL) ? -1 : wait_until(poller, e, n, deadline);
+    int r = (int)SYS_TRY(SYS_CALL_EPOLL_WAIT, wait_until(poller, e, n, deadline));
     r = result(r, saved);
     for (int i = 0; i < r; i++) {
         /* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): the system call has filled it */
@@ -121,7 +117,7 @@ int poll_wait(int poller, struct poll_event *out, int n, int64_t deadline)
 int poll_break_open(void)
 {
     int saved = errno;
-    return result(fault(SYS_CALL_EPOLL) ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), saved);
+    return result((int)SYS_TRY(SYS_CALL_EVENTFD, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), saved);
 }
 
 void poll_break_tell(int fd)

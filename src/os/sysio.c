@@ -16,6 +16,7 @@
 
 #include "base/tool.h"
 #include "base/util.h"
+#include "os/fault.h"
 #include "os/os.h"
 #include "os/sigpipe.h"
 
@@ -23,26 +24,7 @@
 #define RWF_NOSIGNAL 0x00000100 /* Linux 6.18 */
 #endif
 
-struct sys_fault sys_fault;
 static at_u32 no_rwf_nosignal; /* this kernel does not know it */
-
-/* Tests: true if this call is to fail, with errno. */
-COLD bool sys_fault_now(enum sys_call call)
-{
-    if (!(at_load(&sys_fault.calls, RELAXED) & 1u << call)) {
-        return false;
-    }
-    if ((int32_t)at_add(&sys_fault.after, (uint32_t)-1, RELAXED) > 0) {
-        return false;
-    }
-    if ((int32_t)at_add(&sys_fault.times, (uint32_t)-1, RELAXED) <= 0) {
-        return false;
-    }
-    errno = (int)at_load(&sys_fault.error, RELAXED);
-    return true;
-}
-
-#define FAULT(call) (unlikely(at_load(&sys_fault.calls, RELAXED)) && sys_fault_now(call))
 
 /* Again while it is interrupted; the result, or -errno. */
 #define SYS(call, expression)                                                                      \
@@ -50,7 +32,7 @@ COLD bool sys_fault_now(enum sys_call call)
         int saved_ = errno;                                                                        \
         long r_;                                                                                   \
         do {                                                                                       \
-            r_ = FAULT(call) ? -1 : (long)(expression);                                            \
+            r_ = SYS_TRY(call, expression);                                                        \
         } while (unlikely(r_ < 0 && errno == EINTR));                                              \
         r_ = r_ < 0 ? -errno : r_;                                                                 \
         errno = saved_;                                                                            \
@@ -61,11 +43,23 @@ COLD bool sys_fault_now(enum sys_call call)
 #define SYS_ONCE(call, expression)                                                                 \
     ({                                                                                             \
         int saved_ = errno;                                                                        \
-        long r_ = FAULT(call) ? -1 : (long)(expression);                                           \
+        long r_ = SYS_TRY(call, expression);                                                       \
         r_ = r_ < 0 ? -errno : r_;                                                                 \
         errno = saved_;                                                                            \
         r_;                                                                                        \
     })
+
+/* These two set errno. */
+static int stat_of(int fd, struct stat *st)
+{
+    *st = (struct stat){.st_mode = 0}; /* MemorySanitizer of clang 14 does not know fstat */
+    return (int)SYS_TRY(SYS_CALL_STAT, fstat(fd, st));
+}
+
+static int option_of(int fd, int level, int option, void *value, socklen_t *len)
+{
+    return (int)SYS_TRY(SYS_CALL_OPTION, getsockopt(fd, level, option, value, len));
+}
 
 /* --- reading --------------------------------------------------------------------------------------- */
 
@@ -180,11 +174,11 @@ static size_t sends_at_once(int fd)
  * one. A file is written all at once. */
 size_t sys_writes_at_once(int fd)
 {
-    struct stat st = {.st_mode = 0}; /* MemorySanitizer of clang 14 does not know fstat */
+    struct stat st;
     struct termios t;
     int saved = errno;
     size_t most = SIZE_MAX;
-    if (fstat(fd, &st) == 0) {
+    if (stat_of(fd, &st) == 0) {
         most = S_ISFIFO(st.st_mode)                            ? PIPE_BUF
                : S_ISSOCK(st.st_mode)                          ? sends_at_once(fd)
                : S_ISCHR(st.st_mode) && tcgetattr(fd, &t) == 0 ? 128
@@ -212,9 +206,10 @@ int sys_connect_shortly(int fd, const struct sockaddr *addr, socklen_t len)
     struct timeval own = {0}, none = {0}, brief = {.tv_usec = 1};
     socklen_t n = sizeof own;
     int saved = errno;
-    bool ours = getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &own, &n) == 0 && !own.tv_sec
-                && !own.tv_usec
-                && setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &brief, sizeof brief) == 0;
+    bool ours = option_of(fd, SOL_SOCKET, SO_SNDTIMEO, &own, &n) == 0 && !own.tv_sec && !own.tv_usec
+                && SYS_TRY(SYS_CALL_SET_OPTION,
+                           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &brief, sizeof brief))
+                       == 0;
     int r = sys_connect(fd, addr, len);
     if (ours) {
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &none, sizeof none);
@@ -226,7 +221,7 @@ int sys_connect_shortly(int fd, const struct sockaddr *addr, socklen_t len)
 int sys_close(int fd)
 {
     int saved = errno;
-    int r = close(fd) ? -errno : 0;
+    int r = SYS_TRY(SYS_CALL_CLOSE, close(fd)) ? -errno : 0;
     errno = saved;
     return r == -EINTR ? 0 : r; /* it is closed all the same */
 }
@@ -235,18 +230,19 @@ static bool close_may_wait(int fd)
 {
     struct linger l = {0};
     socklen_t len = sizeof l;
-    struct stat st = {.st_mode = 0}; /* MemorySanitizer of clang 14 does not know fstat */
-    if (getsockopt(fd, SOL_SOCKET, SO_LINGER, &l, &len) == 0) {
+    struct stat st;
+    if (option_of(fd, SOL_SOCKET, SO_LINGER, &l, &len) == 0) {
         return l.l_onoff && l.l_linger > 0;
     }
-    return errno == ENOTSOCK && fstat(fd, &st) == 0 && !S_ISFIFO(st.st_mode)
+    return errno == ENOTSOCK && stat_of(fd, &st) == 0 && !S_ISFIFO(st.st_mode)
            && st.st_mode & S_IFMT; /* eventfds and their like are of no type */
 }
 
 int sys_close_number(int fd, int *err)
 {
     int saved = errno;
-    int second = close_may_wait(fd) ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    int second =
+        close_may_wait(fd) ? (int)SYS_TRY(SYS_CALL_DUP, fcntl(fd, F_DUPFD_CLOEXEC, 0)) : -1;
     errno = saved;
     *err = sys_close(fd);
     return second;
@@ -259,32 +255,32 @@ int sys_socket(int domain, int type, int protocol)
 
 int sys_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
-    return (int)SYS(SYS_CALL_SOCKET, bind(fd, addr, len));
+    return (int)SYS(SYS_CALL_BIND, bind(fd, addr, len));
 }
 
 int sys_listen(int fd, int backlog)
 {
-    return (int)SYS(SYS_CALL_SOCKET, listen(fd, backlog));
+    return (int)SYS(SYS_CALL_LISTEN, listen(fd, backlog));
 }
 
 int sys_sockopt(int fd, int level, int option)
 {
     int value = 0;
     socklen_t len = sizeof value;
-    int r = (int)SYS_ONCE(SYS_CALL_SOCKET, getsockopt(fd, level, option, &value, &len));
+    int r = (int)SYS_ONCE(SYS_CALL_OPTION, getsockopt(fd, level, option, &value, &len));
     return r < 0 ? r : value;
 }
 
 int sys_set_sockopt(int fd, int level, int option, int value)
 {
-    return (int)SYS_ONCE(SYS_CALL_SOCKET, setsockopt(fd, level, option, &value, sizeof value));
+    return (int)SYS_ONCE(SYS_CALL_SET_OPTION, setsockopt(fd, level, option, &value, sizeof value));
 }
 
 int sys_peername(int fd)
 {
     struct sockaddr_storage addr;
     socklen_t len = sizeof addr;
-    return (int)SYS_ONCE(SYS_CALL_SOCKET, getpeername(fd, (struct sockaddr *)&addr, &len));
+    return (int)SYS_ONCE(SYS_CALL_NAME, getpeername(fd, (struct sockaddr *)&addr, &len));
 }
 
 bool sys_met_itself(int fd)
@@ -292,8 +288,8 @@ bool sys_met_itself(int fd)
     struct sockaddr_storage a = {0}, b = {0};
     socklen_t n = sizeof a, m = sizeof b;
     int saved = errno;
-    bool same = getsockname(fd, (struct sockaddr *)&a, &n) == 0
-                && getpeername(fd, (struct sockaddr *)&b, &m) == 0 && n == m
+    bool same = SYS_TRY(SYS_CALL_NAME, getsockname(fd, (struct sockaddr *)&a, &n)) == 0
+                && SYS_TRY(SYS_CALL_NAME, getpeername(fd, (struct sockaddr *)&b, &m)) == 0 && n == m
                 && memcmp(&a, &b, n) == 0;
     errno = saved;
     return same;
@@ -303,20 +299,20 @@ bool sys_has_ulp(int fd)
 {
     char name[16] = "";
     socklen_t len = sizeof name;
-    int saved = errno, r = getsockopt(fd, IPPROTO_TCP, TCP_ULP, name, &len);
+    int saved = errno, r = option_of(fd, IPPROTO_TCP, TCP_ULP, name, &len);
     errno = saved;
     return r == 0 && len && name[0];
 }
 
 int sys_shutdown(int fd, int how)
 {
-    return (int)SYS_ONCE(SYS_CALL_SOCKET, shutdown(fd, how));
+    return (int)SYS_ONCE(SYS_CALL_SHUTDOWN, shutdown(fd, how));
 }
 
 bool sys_is_file(int fd)
 {
-    struct stat st = {.st_mode = 0}; /* MemorySanitizer of clang 14 does not know fstat */
-    int saved = errno, r = fstat(fd, &st);
+    struct stat st;
+    int saved = errno, r = stat_of(fd, &st);
     errno = saved;
     return r == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode));
 }
@@ -324,10 +320,10 @@ bool sys_is_file(int fd)
 /* The position first: of a pipe or socket there is none, and that is all it costs there. */
 bool sys_file_goes_on(int fd)
 {
-    struct stat st = {.st_mode = 0};
+    struct stat st;
     int saved = errno;
-    off_t at = lseek(fd, 0, SEEK_CUR);
-    bool goes_on = at >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && at < st.st_size;
+    off_t at = SYS_TRY(SYS_CALL_SEEK, lseek(fd, 0, SEEK_CUR));
+    bool goes_on = at >= 0 && stat_of(fd, &st) == 0 && S_ISREG(st.st_mode) && at < st.st_size;
     errno = saved;
     return goes_on;
 }
@@ -335,19 +331,19 @@ bool sys_file_goes_on(int fd)
 bool sys_is_socket_file(const char *path)
 {
     struct stat st = {.st_mode = 0};
-    int saved = errno, r = lstat(path, &st);
+    int saved = errno, r = (int)SYS_TRY(SYS_CALL_STAT, lstat(path, &st));
     errno = saved;
     return r == 0 && S_ISSOCK(st.st_mode);
 }
 
 int sys_unlink(const char *path)
 {
-    return (int)SYS_ONCE(SYS_CALL_SOCKET, unlink(path));
+    return (int)SYS_ONCE(SYS_CALL_UNLINK, unlink(path));
 }
 
 int sys_flags(int fd)
 {
-    return (int)SYS_ONCE(SYS_CALL_SOCKET, fcntl(fd, F_GETFL));
+    return (int)SYS_ONCE(SYS_CALL_FLAGS, fcntl(fd, F_GETFL));
 }
 
 /* --- readiness ------------------------------------------------------------------------------------- */

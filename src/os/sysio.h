@@ -2,9 +2,7 @@
 /*
  * The system calls of the I/O layer. Results are >= 0 or -errno; errno is left alone, and a call that a
  * signal has interrupted is made again, where that is right: all but connect and close, of which the first
- * goes on by itself, and the second is over.
- *
- * Tests make them fail: the N-th call from now of those in the set gives the error, and is not made.
+ * goes on by itself, and the second is over. Tests make them fail: fault.h.
  */
 #ifndef PIRN_OS_SYSIO_H
 #define PIRN_OS_SYSIO_H
@@ -15,26 +13,6 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
-
-#include "base/atomic.h"
-
-enum sys_call {
-    SYS_CALL_READ,
-    SYS_CALL_WRITE,
-    SYS_CALL_ACCEPT,
-    SYS_CALL_CONNECT,
-    SYS_CALL_SOCKET, /* socket, bind, listen, and options */
-    SYS_CALL_POLL,   /* poll and waiting for events */
-    SYS_CALL_EPOLL,  /* making and changing pollers */
-    SYS_CALLS
-};
-
-/* Tests: the calls that may fail, a bit each; how many of them go well before; the error; for how many. */
-struct sys_fault {
-    at_u32 calls, after, error, times;
-};
-extern struct sys_fault sys_fault;
-bool sys_fault_now(enum sys_call call); /* sets errno */
 
 /* These don't wait: -EAGAIN. */
 ssize_t sys_recv(int fd, void *buf, size_t n, int flags);

@@ -3,14 +3,14 @@
  * Files, names and children where something fails: io_uring and pidfds are forbidden, threads can't be made,
  * and each system call fails at its N-th time.
  */
-#include "os/iosys.h"
-
 #include <dlfcn.h>
 #include <netdb.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "fault/deny.h"
+#include "fault/fail.h"
 #include "go/files.h"
 
 enum { PAGE = 4096 };
@@ -273,29 +273,22 @@ TEST_ATTR(no_helpers, .procs = "1,4", .env = "PIRN_DEBUG=io=epoll")
 
 /* --- the N-th call fails --------------------------------------------------------------------------------------- */
 
-static void fail(uint32_t n, enum io_call which, int err)
-{
-    at_store(&io_fail_only, which, RELAXED);
-    at_store(&io_fail_errno, (uint32_t)err, RELAXED);
-    at_store(&io_fail_after, n, RELAXED);
-}
-
 struct sweep {
-    enum io_call which;
+    uint64_t which;
     int err;
     bool retried; /* the caller does not see it */
 };
 
 static const struct sweep sweeps[] = {
-    {IO_PREAD_NOWAIT, EINTR, true},   {IO_PREAD_NOWAIT, EOPNOTSUPP, true},
-    {IO_PREAD_NOWAIT, EAGAIN, true},  {IO_PREAD_NOWAIT, EIO, false},
-    {IO_PREAD, EINTR, true},          {IO_PREAD, EIO, false},
-    {IO_PWRITE, EINTR, true},         {IO_PWRITE, ENOSPC, false},
-    {IO_FSYNC, EINTR, true},          {IO_FSYNC, EIO, false},
-    {IO_OPEN, EINTR, true},           {IO_OPEN, EMFILE, false},
-    {IO_SENDFILE, EINTR, true},       {IO_SENDFILE, EAGAIN, true},
-    {IO_SENDFILE, ECONNRESET, false}, {IO_PIDFD_OPEN, EMFILE, true},
-    {IO_PIDFD_OPEN, ENOMEM, true},    {IO_WAITPID, EINTR, true},
+    {CALL(PREAD_NOWAIT), EINTR, true},   {CALL(PREAD_NOWAIT), EOPNOTSUPP, true},
+    {CALL(PREAD_NOWAIT), EAGAIN, true},  {CALL(PREAD_NOWAIT), EIO, false},
+    {CALL(PREAD), EINTR, true},          {CALL(PREAD), EIO, false},
+    {CALL(PWRITE), EINTR, true},         {CALL(PWRITE), ENOSPC, false},
+    {CALL(FSYNC), EINTR, true},          {CALL(FSYNC), EIO, false},
+    {CALL(OPEN), EINTR, true},           {CALL(OPEN), EMFILE, false},
+    {CALL(SENDFILE), EINTR, true},       {CALL(SENDFILE), EAGAIN, true},
+    {CALL(SENDFILE), ECONNRESET, false}, {CALL(PIDFD_OPEN), EMFILE, true},
+    {CALL(PIDFD_OPEN), ENOMEM, true},    {CALL(WAITPID), EINTR, true},
 };
 
 /* What of it failed, with this error. */
@@ -337,12 +330,12 @@ static int use_all(int err)
 static void sweep(const struct sweep *s)
 {
     bool reached = true;
-    for (uint32_t n = 1; reached; n++) {
+    for (uint32_t n = 0; reached; n++) {
         int fds = count_fds();
-        fail(n, s->which, s->err);
+        fail(s->which, n, s->err, 1);
         int failed = use_all(s->err);
-        reached = at_load(&io_fail_after, RELAXED) == 0;
-        fail(0, IO_ANY, 0);
+        reached = did_fail();
+        fail_no_more();
         CHECK_EQ(failed, reached && !s->retried);
         CHECK_EQ(count_fds(), fds);
         CHECK_LT(n, 50);

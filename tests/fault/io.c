@@ -11,21 +11,7 @@
 
 #include "../go/files.h"
 #include "../go/net.h"
-#include "os/sysio.h"
-
-static void fail(unsigned calls, uint32_t after, int error, uint32_t times)
-{
-    at_store(&sys_fault.calls, 0, RELAXED);
-    at_store(&sys_fault.after, after, RELAXED);
-    at_store(&sys_fault.error, (uint32_t)error, RELAXED);
-    at_store(&sys_fault.times, times, RELAXED);
-    at_store(&sys_fault.calls, calls, RELAXED);
-}
-
-static void fail_no_more(void)
-{
-    at_store(&sys_fault.calls, 0, RELAXED);
-}
+#include "fail.h"
 
 static const char *const hello = "hello, and a few bytes more";
 #define HELLO 27
@@ -63,8 +49,11 @@ static bool ask(const char *addr)
     return ok;
 }
 
+#define EPOLLS (CALL(EPOLL_OPEN) | CALL(EPOLL_ADD) | CALL(EVENTFD))
+#define LISTENS (CALL(SOCKET) | CALL(SET_OPTION) | CALL(BIND) | CALL(LISTEN))
+
 /* Several questions, the calls that may fail among them. How many were answered. */
-static int talk(unsigned calls, uint32_t after, int error)
+static int talk(uint64_t calls, uint32_t after, int error)
 {
     char addr[64];
     atomic_bool over = false;
@@ -88,7 +77,7 @@ static int talk(unsigned calls, uint32_t after, int error)
     return good;
 }
 
-static void each_of(unsigned calls, const int *errors, int n, int at_least)
+static void each_of(uint64_t calls, const int *errors, int n, int at_least)
 {
     for (int e = 0; e < n; e++) {
         for (uint32_t after = 0; after < 6; after++) {
@@ -101,24 +90,24 @@ static void each_of(unsigned calls, const int *errors, int n, int at_least)
 #define EACH(call, at_least, ...)                                                                  \
     do {                                                                                           \
         int errors_[] = {__VA_ARGS__};                                                             \
-        each_of(1u << (call), errors_, (int)(sizeof errors_ / sizeof errors_[0]), at_least);       \
+        each_of(CALL(call), errors_, (int)(sizeof errors_ / sizeof errors_[0]), at_least);         \
     } while (0)
 
 TEST_RUN_ATTR(reads, PROCS)
 {
     /* not EAGAIN while there is something: that an edge means what it says is the kernel's promise */
-    EACH(SYS_CALL_READ, 3, EINTR, ECONNRESET, ENOMEM);
+    EACH(READ, 3, EINTR, ECONNRESET, ENOMEM);
 }
 
 TEST_RUN_ATTR(writes, PROCS)
 {
-    EACH(SYS_CALL_WRITE, 3, EINTR, ECONNRESET, ENOBUFS, EPIPE);
+    EACH(WRITE, 3, EINTR, ECONNRESET, ENOBUFS, EPIPE);
 }
 
 /* The server waits, and goes on. */
 TEST_RUN_ATTR(accepts, PROCS)
 {
-    EACH(SYS_CALL_ACCEPT, 4, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO);
+    EACH(ACCEPT, 4, EINTR, ECONNABORTED, EMFILE, ENFILE, ENOBUFS, ENOMEM, EPROTO);
 }
 
 /* Errors of connections that don't end: it does not spin, and the deadline ends it. */
@@ -127,7 +116,7 @@ TEST_RUN_ATTR(accepts_for_ever, PROCS)
     int listener = pirn_listen("tcp", "127.0.0.1:0");
     CHECK_GE(listener, 0);
     CHECK_EQ(pirn_fd_deadline(listener, pirn_now() + 10 * PIRN_MS, 0), 0);
-    fail(1u << SYS_CALL_ACCEPT, 0, EPERM, 1u << 30);
+    fail(CALL(ACCEPT), 0, EPERM, EVERY_TIME);
     int fd = pirn_accept(listener, NULL, NULL);
     fail_no_more();
     CHECK_EQ(fd, -ETIMEDOUT);
@@ -136,8 +125,8 @@ TEST_RUN_ATTR(accepts_for_ever, PROCS)
 
 TEST_RUN_ATTR(connects, PROCS)
 {
-    EACH(SYS_CALL_CONNECT, 3, ECONNREFUSED, EADDRNOTAVAIL, ENOMEM);
-    EACH(SYS_CALL_SOCKET, 2, EMFILE, ENOBUFS, ENOMEM);
+    EACH(CONNECT, 3, ECONNREFUSED, EADDRNOTAVAIL, ENOMEM);
+    EACH(SOCKET, 2, EMFILE, ENOBUFS, ENOMEM);
 }
 
 /* EAGAIN of a connect: one address is tried again, of several that is the error, and one that the program knows. */
@@ -148,11 +137,11 @@ TEST_RUN_ATTR(connects_again, PROCS)
     CHECK_GE(listener, 0);
     addr_of(listener, addr, sizeof addr);
     int before = count_sockets();
-    fail(1u << SYS_CALL_CONNECT, 0, EAGAIN, 2);
+    fail(CALL(CONNECT), 0, EAGAIN, 2);
     int fd = pirn_dial("tcp4", strrchr(addr, ':'));
     CHECK_GE(fd, 0);
     CHECK_EQ(pirn_close(fd), 0);
-    fail(1u << SYS_CALL_CONNECT, 0, EAGAIN, 1u << 30);
+    fail(CALL(CONNECT), 0, EAGAIN, EVERY_TIME);
     fd = pirn_dial_until("tcp", strrchr(addr, ':'), pirn_now() + 20 * PIRN_MS);
     fail_no_more();
     CHECK(fd == -EAGAIN || fd == -ETIMEDOUT); /* two addresses, or one */
@@ -163,12 +152,12 @@ TEST_RUN_ATTR(connects_again, PROCS)
 /* Registering fails: who must wait is told. */
 TEST_RUN_ATTR(registering, PROCS)
 {
-    EACH(SYS_CALL_EPOLL, 2, ENOMEM, ENOSPC);
+    EACH(EPOLL_ADD, 2, ENOMEM, ENOSPC);
 }
 
 TEST_RUN_ATTR(polls, PROCS)
 {
-    EACH(SYS_CALL_POLL, 4, EINTR);
+    EACH(EPOLL_WAIT, 4, EINTR);
 }
 
 /* The pollers themselves can't be made, and then they can. */
@@ -179,7 +168,7 @@ static int no_pollers(void *arg)
     int fd[2];
     CHECK_EQ(pipe2(fd, O_CLOEXEC), 0);
     for (uint32_t after = 0; after < 5; after++) {
-        fail(1u << SYS_CALL_EPOLL, after, EMFILE, 1);
+        fail(EPOLLS, after, EMFILE, 1);
         CHECK_EQ(pirn_fd_deadline(fd[0], pirn_now() + 10 * PIRN_SEC, 0), 0);
         ssize_t r = pirn_read(fd[0], &c, 1);
         fail_no_more();
@@ -207,9 +196,9 @@ static void listen_fails(const char *net, const char *at, const int *errors, int
     int before = count_fds();
     for (int e = 0; e < n; e++) {
         for (uint32_t after = 0; after < 8; after++) {
-            fail(1u << SYS_CALL_SOCKET, after, errors[e], 1);
+            fail(LISTENS, after, errors[e], 1);
             int fd = pirn_listen(net, at);
-            bool failed = (int32_t)at_load(&sys_fault.times, RELAXED) <= 0;
+            bool failed = did_fail();
             fail_no_more();
             calls += failed;
             if (fd >= 0) {
@@ -246,16 +235,16 @@ static void two_talk(int a, int b)
     char c = 0;
     for (int e = 0; e < 3; e++) {
         int told = errors[e] == EINTR ? 1 : -errors[e];
-        fail(1u << SYS_CALL_WRITE, 0, errors[e], 1);
+        fail(CALL(WRITE), 0, errors[e], 1);
         CHECK_EQ(pirn_sendto(a, "x", 1, 0, NULL, 0), told);
         if (told < 0)
             CHECK_EQ(pirn_sendto(a, "x", 1, 0, NULL, 0), 1);
-        fail(1u << SYS_CALL_READ, 0, errors[e], 1);
+        fail(CALL(READ), 0, errors[e], 1);
         CHECK_EQ(pirn_recvfrom(b, &c, 1, 0, NULL, NULL), told);
         if (told < 0)
             CHECK_EQ(pirn_recvfrom(b, &c, 1, 0, NULL, NULL), 1);
         CHECK_EQ(c, 'x');
-        CHECK_LE((int32_t)at_load(&sys_fault.times, RELAXED), 0); /* it did fail */
+        CHECK(did_fail());
         fail_no_more();
     }
     CHECK_EQ(pirn_close(a), 0);
@@ -284,7 +273,7 @@ TEST_RUN_ATTR(unix_sockets, PROCS)
 static int no_pollers_to_dial(void *arg)
 {
     const char *port = arg;
-    fail(1u << SYS_CALL_EPOLL, 0, EMFILE, 1u << 30);
+    fail(EPOLLS, 0, EMFILE, EVERY_TIME);
     int fd = pirn_dial_until("tcp", port, pirn_now() + 10 * PIRN_MS);
     fail_no_more();
     CHECK_EQ(fd, -EMFILE);
@@ -307,7 +296,7 @@ TEST_RUN_ATTR(dialling_without_registering, PROCS)
     struct full f;
     full_begin(&f, INADDR_LOOPBACK);
     CHECK_EQ(pirn_close(pirn_listen("tcp", "127.0.0.1:0")), 0); /* a poller is there */
-    fail(1u << SYS_CALL_EPOLL, 0, ENOSPC, 1u << 30);
+    fail(EPOLLS, 0, ENOSPC, EVERY_TIME);
     long before = test_cpu_us();
     int fd = pirn_dial_until("tcp", strchr(f.addr, ':'), pirn_now() + 200 * PIRN_MS);
     CHECK_LT(test_cpu_us() - before, 60000);
@@ -346,7 +335,7 @@ TEST_RUN_ATTR(part_without_waiting, .procs = "1")
     CHECK_EQ(pirn_fd_wait(fd[0], PIRN_IN, pirn_now() + PIRN_MS),
              -ETIMEDOUT); /* a poller is there */
     size_t got = (size_t)fd[0];
-    fail(1u << SYS_CALL_EPOLL, 0, EPERM, 1);
+    fail(EPOLLS, 0, EPERM, 1);
     CHECK_EQ(pthread_create(&reader, NULL, read_late, &got), 0);
     CHECK_EQ(pirn_write(fd[1], much, MUCH), MUCH);
     fail_no_more();
@@ -386,10 +375,10 @@ TEST_RUN_ATTR(accept_is_given_up, PROCS)
     let_wait(); /* else the other one may be woken: nothing is shown then, and nothing fails */
     pirn_wg_go(&wg, accept_one, listener, pirn_ctx_background(), &second);
     let_wait();
-    fail(1u << SYS_CALL_ACCEPT, 0, EMFILE, 1u << 30);
+    fail(CALL(ACCEPT), 0, EMFILE, EVERY_TIME);
     int client = pirn_dial("tcp", addr);
     CHECK_GE(client, 0);
-    while (at_load(&sys_fault.times, RELAXED) == 1u << 30) { /* nobody has been refused yet */
+    while (at_load(&sys_fault.times, RELAXED) == EVERY_TIME) { /* nobody has been refused yet */
         pirn_yield();
     }
     pirn_ctx_cancel(ctx, 0);
@@ -422,7 +411,7 @@ TEST_RUN_ATTR(no_descriptors_for_accept, PROCS)
         clients[i] = pirn_dial("tcp", addr);
         CHECK_GE(clients[i], 0);
         if (i == 0) { /* from now on the server has none */
-            fail(1u << SYS_CALL_ACCEPT, 0, EMFILE, 1u << 30);
+            fail(CALL(ACCEPT), 0, EMFILE, EVERY_TIME);
         }
     }
     long before = test_cpu_us();

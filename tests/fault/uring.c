@@ -5,14 +5,13 @@
  */
 #include "reuse.h"
 
-#include "os/sysio.h"
+#include "fail.h"
 
-#define COUNT (1u << 30)
+#define COUNT EVERY_TIME
 
 static void begin_to_count(void)
 {
-    at_store(&sys_fault.after, COUNT, RELAXED);
-    at_store(&sys_fault.calls, 1u << SYS_CALL_READ, RELAXED);
+    fail(CALL(READ), COUNT, 0, 0);
 }
 
 static uint32_t counted(void)
@@ -49,7 +48,7 @@ static void reuse(int i)
     send_to(fresh);
     pirn_wg_wait(&wg);
     CHECK_EQ(atomic_load(&got), 1);
-    at_store(&sys_fault.calls, 0, RELAXED);
+    fail_no_more();
     CHECK_EQ(pirn_close(fresh), 0);
     CHECK_EQ(close(ghost), 0);
     CHECK_EQ(pirn_close(p.b), 0);
