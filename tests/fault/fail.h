@@ -9,15 +9,21 @@
 #define CALL(name) (UINT64_C(1) << SYS_CALL_##name)
 #define EVERY_TIME (1u << 30)
 
-/* After so many of these calls so many fail. */
-__attribute__((unused)) static void fail(uint64_t calls, uint32_t after, int error, uint32_t times)
+/* After so many of these calls so many fail; made: they are made all the same. */
+__attribute__((unused)) static void fail_so(uint64_t calls, uint32_t after, int error,
+                                            uint32_t times, bool made)
 {
     at_store(&sys_fault.calls, 0, RELAXED);
-    at_store(&sys_fault.made, 0, RELAXED);
+    at_store(&sys_fault.made, made, RELAXED);
     at_store(&sys_fault.after, after, RELAXED);
     at_store(&sys_fault.error, (uint32_t)error, RELAXED);
     at_store(&sys_fault.times, times, RELAXED);
     at_store(&sys_fault.calls, calls, RELAXED);
+}
+
+__attribute__((unused)) static void fail(uint64_t calls, uint32_t after, int error, uint32_t times)
+{
+    fail_so(calls, after, error, times, false);
 }
 
 __attribute__((unused)) static void fail_no_more(void)

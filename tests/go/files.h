@@ -74,9 +74,8 @@ static inline void drop_cache(int fd)
     CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
 }
 
-/* But for those in /proc and /sys, which sysmon opens and closes at any time, and the pollers, one for each P
- * that has waited for a descriptor. */
-static inline int count_fds(void)
+/* But for those in /proc and /sys, which sysmon opens and closes at any time. */
+static inline int count_fds_but(const char *kind)
 {
     int n = 0;
     DIR *dir = opendir("/proc/self/fd");
@@ -84,11 +83,21 @@ static inline int count_fds(void)
     for (struct dirent *e; (e = readdir(dir));) {
         char to[32] = "";
         ssize_t len = readlinkat(dirfd(dir), e->d_name, to, sizeof to - 1);
-        n += len > 0 && strncmp(to, "/proc/", 6) && strncmp(to, "/sys/", 5)
-             && strcmp(to, "anon_inode:[eventpoll]");
+        n += len > 0 && strncmp(to, "/proc/", 6) && strncmp(to, "/sys/", 5) && strcmp(to, kind);
     }
     closedir(dir);
     return n;
+}
+
+static inline int count_all_fds(void)
+{
+    return count_fds_but("");
+}
+
+/* Not the pollers, one for each P that has waited for a descriptor. */
+static inline int count_fds(void)
+{
+    return count_fds_but("anon_inode:[eventpoll]");
 }
 
 /* name: with a newline. */
