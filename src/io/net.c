@@ -94,11 +94,17 @@ static int connected(int fd)
     return r == -ENOTCONN ? -EAGAIN : r;
 }
 
-/* EINTR: it goes on by itself. EAGAIN: the queue of a Unix listener is full, and nothing tells when not. */
+/* Interrupted it goes on by itself; but that of a Unix socket has not begun. EAGAIN: the queue of a Unix listener is
+ * full, and nothing tells when not. */
+static int of_connect(int r, const struct sockaddr *addr)
+{
+    bool not_begun = r == -EAGAIN || (r == -EINTR && addr->sa_family == AF_UNIX);
+    return not_begun ? IO_PAUSE : r == -EINTR ? -EINPROGRESS : r;
+}
+
 static int begin_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-    int r = sys_connect(fd, addr, len);
-    return r == -EINTR || r == -EINPROGRESS ? -EINPROGRESS : r == -EAGAIN ? IO_PAUSE : r;
+    return of_connect(sys_connect(fd, addr, len), addr);
 }
 
 static ssize_t try_connect(struct io *io)
@@ -116,11 +122,9 @@ static ssize_t try_connect(struct io *io)
 
 static ssize_t block_connect(struct io *io)
 {
-    int r = sys_connect_shortly(io->fd, io->addr, *io->len);
-    /* Interrupted it goes on by itself; but a Unix socket has waited for room at the listener, and not begun. */
-    bool waited = r == -EAGAIN || (r == -EINTR && io->addr->sa_family == AF_UNIX);
-    io->started = r == -EINPROGRESS || r == -EALREADY || (r == -EINTR && !waited);
-    return io->started ? -EAGAIN : waited ? IO_PAUSE : r;
+    int r = of_connect(sys_connect_shortly(io->fd, io->addr, *io->len), io->addr);
+    io->started = r == -EINPROGRESS || r == -EALREADY;
+    return io->started ? -EAGAIN : r;
 }
 
 static int connect_until(int fd, const struct sockaddr *addr, socklen_t len, int64_t deadline)
