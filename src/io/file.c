@@ -245,7 +245,8 @@ static ssize_t try_sendfile(struct io *io)
 {
     int flags = sys_flags(io->fd);
     if (!io->total || flags < 0) {
-        return sys_sendfile(io->fd, io->in, io->offset, 0);
+        ssize_t r = sys_sendfile(io->fd, io->in, io->offset, 0);
+        return r < 0 || !io->total ? r : flags; /* 0 would be the end of the file */
     }
     bool blocks = !(flags & O_NONBLOCK);
     io->at_once = !blocks ? SIZE_MAX : io->at_once ? io->at_once : sys_writes_at_once(io->fd);

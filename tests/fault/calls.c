@@ -690,6 +690,7 @@ static const struct row rows[] = {
          ENXIO, EAGAIN),
     WELL(sends_file_plain, CALL(SENDFILE), EINTR, EAGAIN),
     TOLD(sends_file_plain, CALL(SENDFILE), EIO, ENOMEM, EPIPE, ECONNRESET),
+    TOLD(sends_file_plain, CALL(FLAGS), EPERM),
     WELL(sends_file_blocking, CALL(SENDFILE), EINTR, EAGAIN),
     TOLD(sends_file_blocking, CALL(SENDFILE), EIO, ENOMEM, EPIPE, ECONNRESET),
     WELL(sends_file_blocking, CALL(STAT) | CALL(OPTION) | CALL(POLL), EINTR, ENOMEM),
