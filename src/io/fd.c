@@ -192,7 +192,8 @@ bool fd_is_tcp(int fd)
 /* Accept and connect can't be told not to wait: one that blocks is asked for its flags, as if not known. */
 static enum fd_kind kind_of(int fd, int type)
 {
-    bool may_block = !(sys_flags(fd) & O_NONBLOCK) && sys_peername(fd) == -ENOTCONN;
+    int flags = sys_flags(fd);
+    bool may_block = (flags < 0 || !(flags & O_NONBLOCK)) && sys_peername(fd) == -ENOTCONN;
     return type < 0 ? FD_OTHER : may_block ? FD_ANY : FD_SOCKET;
 }
 

@@ -33,10 +33,11 @@
 #define OF_ONE_MOST                                                                                \
     64 /* errors of connections in a row: then it is none of theirs, and there is a pause */
 
+/* Or that is not to be known: then nothing could end it if it did. */
 static bool would_block(int fd)
 {
     int flags = sys_flags(fd);
-    return flags >= 0 && !(flags & O_NONBLOCK);
+    return flags < 0 || !(flags & O_NONBLOCK);
 }
 
 /* --- accept ------------------------------------------------------------------------------------------------ */

@@ -826,3 +826,25 @@ TEST_RUN_ATTR(no_pwait2, PROCS, .env = "PIRN_DEBUG=io=epoll")
     CHECK(!did_fail());
     fail_no_more();
 }
+
+/* Whether a listener would block is not to be known: it must not, or nothing could end the call. */
+static void accepts_in_vain(bool adopt)
+{
+    int fd, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK_EQ(listen(listener, 1), 0);
+    do { /* again if the time was up before it began */
+        CHECK_EQ(pirn_fd_deadline(listener, pirn_now() + 2 * PIRN_MS, 0), 0);
+        fail(CALL(FLAGS), adopt, EPERM, 1);
+        if (adopt)
+            CHECK_EQ(pirn_fd_adopt(listener), 0);
+        fd = pirn_accept(listener, NULL, NULL);
+        CHECK_EQ(fd, -ETIMEDOUT);
+    } while (!did_fail());
+    shut(listener);
+}
+
+TEST_RUN_ATTR(flags_are_not_known, PROCS)
+{
+    accepts_in_vain(false);
+    accepts_in_vain(true);
+}
