@@ -383,8 +383,11 @@ static int check_ring(void)
         return err ? err : -EOPNOTSUPP;
     }
     io_uring_prep_nop(io_uring_get_sqe(&ring.ring));
-    int r = submit(true);
     struct io_uring_cqe *cqe;
+    int r;
+    do {
+        r = submit(true);
+    } while (r == -EINTR);
     if (r < 0 || (r = io_uring_peek_cqe(&ring.ring, &cqe)) < 0) {
         return r;
     }

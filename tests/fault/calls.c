@@ -782,6 +782,7 @@ static const struct start starts[] = {
     {CALL(RING_SETUP), PIRN_IO_URING, false, true, {EPERM, ENOSYS, EMFILE, ENFILE, ENOMEM}},
     {CALL(RING_SETUP), PIRN_IO_URING, true, true, {EINVAL}}, /* the next set of flags */
     {CALL(RING_REGISTER), PIRN_IO_URING, false, true, {EPERM, EINVAL, ENOMEM}},
+    {CALL(RING_ENTER), PIRN_IO_URING, true, true, {EINTR}},
 };
 
 /* The N-th fails, for the first three. */
