@@ -416,7 +416,8 @@ int pd_close(int fd, int *err)
     }
     int second = -1;
     uint64_t word = word_lock(&pd->word);
-    *err = pd->closing ? -EBADF : 0;
+    /* A call that came too late may use a number that nobody has: whose it is next must not find it closing. */
+    *err = pd->closing || (pd->refs && sys_flags(fd) < 0) ? -EBADF : 0;
     if (!*err) {
         pd->closing = true;
         wake_all_locked(pd, -EBADF, &t);

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A close that meets other calls on the same descriptor, and many calls on one pair (conformance 138, 141 to 143), on
+ * pipes and sockets that the program has made. More of these: close while others wait in net_close.c, sendfile in
+ * files_send.c and fd_blocking.c, the pair without a kernel (a channel) in chan.c. Left out of 141: misuse and overflow
+ * of the count, since calls count themselves, and each needs a goroutine or thread. Of 143: callbacks, there are none;
+ * what must not run after a close are the calls.
+ *
+ * Numbers are high ones, which the runtime never opens: one that is free stays so.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "go/busy.h"
+#include "go/idle.h"
+#include "go/net.h"
+
+enum { HIGH = 500, FEW = TEST_TSAN || TEST_ASAN ? 4 : 1 };
+
+static int high(int fd)
+{
+    int as = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+    CHECK_GE(as, HIGH);
+    CHECK_EQ(close(fd), 0);
+    return as;
+}
+
+/* Two ends, the second is the one that writes: a pipe or a pair of sockets, blocking or not, adopted or not. */
+static void make_two(int fd[2], int i)
+{
+    int flags = i % 4 < 2 ? 0 : O_NONBLOCK;
+    CHECK_EQ(O_NONBLOCK, SOCK_NONBLOCK);
+    if (i % 2)
+        CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0, fd), 0);
+    else
+        CHECK_EQ(pipe2(fd, O_CLOEXEC | flags), 0);
+    for (int k = 0; k < 2; k++) {
+        fd[k] = high(fd[k]);
+        if (i % 8 >= 4)
+            CHECK_EQ(pirn_fd_adopt(fd[k]), 0);
+    }
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+/* --- everybody uses it, and several close it: ClosedPipeRaceRead, ...Write, FdRace, the stress of fd_mutex ------- */
+
+static char much[1 << 20];
+static atomic_int at_it, closes;
+
+static void reads_on(int fd)
+{
+    char buf[16];
+    ssize_t r;
+    atomic_fetch_add(&at_it, 1);
+    while ((r = pirn_read(fd, buf, sizeof buf)) > 0) {
+    }
+    CHECK_EQ(r, -EBADF);
+}
+
+static void writes_on(int fd)
+{
+    ssize_t r;
+    atomic_fetch_add(&at_it, 1);
+    while ((r = pirn_write(fd, "some text", 9)) > 0) {
+    }
+    CHECK_EQ(r, -EBADF);
+}
+
+static void waits_on(int fd, int events)
+{
+    int r;
+    atomic_fetch_add(&at_it, 1);
+    while ((r = pirn_fd_wait(fd, events, PIRN_NEVER)) > 0) {
+        CHECK_EQ(r & ~events, 0);
+        pirn_yield();
+    }
+    CHECK_EQ(r, -EBADF);
+}
+
+static void sets_deadlines(int fd)
+{
+    int r;
+    atomic_fetch_add(&at_it, 1);
+    while ((r = pirn_fd_deadline(fd, pirn_now() + LONG, pirn_now() + LONG)) == 0)
+        pirn_yield();
+    CHECK_EQ(r, -EBADF);
+}
+
+static void closes_it(int fd)
+{
+    int r = pirn_close(fd);
+    CHECK(r == 0 || r == -EBADF);
+    atomic_fetch_add(&closes, r == 0);
+}
+
+/* They are in the midst of it, or wait for data, room or each other, or have not begun. */
+static void is_closed_under(int fd, pirn_wg *users, int i)
+{
+    if (i % 3)
+        YIELD_UNTIL(atomic_load(&at_it) == 5);
+    if (i % 3 == 2)
+        let_wait();
+    for (int k = 0; k < 3; k++)
+        pirn_wg_go(users, closes_it, fd);
+    pirn_wg_wait(users);
+    int done = atomic_exchange(&closes, 0);
+    CHECK_EQ(done, 1);
+    CHECK(!is_open(fd));
+    atomic_store(&at_it, 0);
+}
+
+TEST_RUN_ATTR(many_use_it_many_close_it, PROCS, .timeout = 60)
+{
+    for (int i = 0; i < 48 / FEW; i++) {
+        int fd[2];
+        pirn_wg users = {0};
+        make_two(fd, i);
+        for (int k = 0; k < 3; k++)
+            pirn_wg_go(&users, writes_on, fd[1]);
+        pirn_wg_go(&users, waits_on, fd[1], (int)PIRN_OUT);
+        pirn_wg_go(&users, sets_deadlines, fd[1]);
+        is_closed_under(fd[1], &users, i);
+        while (pirn_read(fd[0], much, sizeof much)
+               > 0) { /* PipeEOF: all that was written, and the end */
+        }
+        CHECK_EQ(pirn_read(fd[0], much, 1), 0);
+        CHECK_EQ(pirn_close(fd[0]), 0);
+
+        make_two(fd, i);
+        CHECK_EQ(pirn_write(fd[1], "some text that is there", 23), 23);
+        for (int k = 0; k < 3; k++)
+            pirn_wg_go(&users, reads_on, fd[0]);
+        pirn_wg_go(&users, waits_on, fd[0], (int)PIRN_IN);
+        pirn_wg_go(&users, sets_deadlines, fd[0]);
+        is_closed_under(fd[0], &users, i);
+        CHECK_EQ(pirn_write(fd[1], "x", 1), -EPIPE);
+        CHECK_EQ(pirn_close(fd[1]), 0);
+    }
+}
+
+/* --- many calls on one pair, each with a short deadline: RacyRead, RacyWrite, ConcurrentMethods, CloseTimeout ---- */
+
+enum { CALLS = 40 };
+static atomic_long came, went;
+
+static void reads_or_is_late(int fd)
+{
+    char buf[64];
+    for (int i = 0; i < CALLS; i++) {
+        ssize_t r = pirn_read(fd, buf, sizeof buf);
+        CHECK(r > 0 || r == -ETIMEDOUT);
+        for (ssize_t k = 0; k < r; k++)
+            CHECK_EQ(buf[k], 'a');
+        atomic_fetch_add(&came, r > 0 ? r : 0);
+        if (r < 0)
+            CHECK_EQ(pirn_fd_deadline(fd, pirn_now() + 50 * PIRN_US, pirn_now() + 50 * PIRN_US), 0);
+    }
+}
+
+static void writes_or_is_late(int fd)
+{
+    char buf[1000];
+    memset(buf, 'a', sizeof buf);
+    for (int i = 0; i < CALLS; i++) {
+        ssize_t r = pirn_write(fd, buf, sizeof buf);
+        CHECK(r > 0 || r == -ETIMEDOUT);
+        atomic_fetch_add(&went, r > 0 ? r : 0);
+        if (r < 0)
+            CHECK_EQ(pirn_fd_deadline(fd, pirn_now() + 50 * PIRN_US, pirn_now() + 50 * PIRN_US), 0);
+    }
+}
+
+/* What was read is what was written, whichever calls were late. */
+TEST_RUN_ATTR(short_deadlines, PROCS, .timeout = 60)
+{
+    for (int i = 0; i < 16 / FEW; i++) {
+        char buf[4096];
+        int fd[2];
+        ssize_t r;
+        pirn_wg wg = {0};
+        make_two(fd, i);
+        atomic_store(&came, 0);
+        atomic_store(&went, 0);
+        for (int k = 0; k < 2; k++)
+            CHECK_EQ(pirn_fd_deadline(fd[k], 1, 1), 0);
+        for (int k = 0; k < 4; k++) {
+            pirn_wg_go(&wg, reads_or_is_late, fd[0]);
+            pirn_wg_go(&wg, writes_or_is_late, fd[1]);
+        }
+        pirn_wg_wait(&wg);
+        CHECK_EQ(pirn_fd_deadline(fd[0], 0, 0), 0);
+        CHECK_EQ(pirn_close(fd[1]), 0);
+        while ((r = pirn_read(fd[0], buf, sizeof buf)) > 0)
+            atomic_fetch_add(&came, r);
+        CHECK_EQ(r, 0);
+        CHECK_EQ(atomic_load(&came), atomic_load(&went));
+        CHECK_EQ(pirn_close(fd[0]), 0);
+    }
+}
