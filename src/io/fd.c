@@ -250,11 +250,13 @@ int fd_give(int fd)
 EXPORT int pirn_shutdown(int fd, int how)
 {
     struct visit v;
-    bool in = come_in(&v);
-    int err = sys_shutdown(fd, how);
-    if (in) {
-        go_out(v);
+    struct pd *held;
+    if (!come_in(&v)) {
+        return sys_shutdown(fd, how);
     }
+    int err = hold(fd, &held);
+    err = err ? err : sys_shutdown(fd, how);
+    let_go(v, fd, held);
     return err;
 }
 

@@ -148,6 +148,68 @@ TEST_RUN_ATTR(many_use_it_many_close_it, PROCS, .timeout = 60)
     }
 }
 
+/* --- nothing begins after the close, though the number is there still -------------------------------------------- */
+
+static void is_told(int fd)
+{
+    char c;
+    CHECK_EQ(pirn_read(fd, &c, 1), -EBADF);
+}
+
+static void every_call_is_refused(int fd, int file)
+{
+    char c = 0;
+    struct iovec v = {&c, 1};
+    struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1};
+    struct sockaddr_un at = {.sun_family = AF_UNIX, .sun_path = "/"};
+    off_t from = 0;
+    CHECK_EQ(pirn_read(fd, &c, 1), -EBADF);
+    CHECK_EQ(pirn_readv(fd, &v, 1), -EBADF);
+    CHECK_EQ(pirn_read_full(fd, &c, 1), -EBADF);
+    CHECK_EQ(pirn_recvfrom(fd, &c, 1, 0, NULL, NULL), -EBADF);
+    CHECK_EQ(pirn_recvmsg(fd, &msg, 0), -EBADF);
+    CHECK_EQ(pirn_write(fd, &c, 1), -EBADF);
+    CHECK_EQ(pirn_writev(fd, &v, 1), -EBADF);
+    CHECK_EQ(pirn_write_all(fd, &c, 1), -EBADF);
+    CHECK_EQ(pirn_sendto(fd, &c, 1, 0, NULL, 0), -EBADF);
+    CHECK_EQ(pirn_sendmsg(fd, &msg, 0), -EBADF);
+    CHECK_EQ(pirn_sendfile(fd, file, &from, 1), -EBADF);
+    CHECK_EQ(pirn_accept(fd, NULL, NULL), -EBADF);
+    CHECK_EQ(pirn_connect(fd, (struct sockaddr *)&at, sizeof at), -EBADF);
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_IN, PIRN_NEVER), -EBADF);
+    CHECK_EQ(pirn_fd_wait(fd, PIRN_OUT, 1), -EBADF);
+    CHECK_EQ(pirn_fd_deadline(fd, 0, 0), -EBADF);
+    CHECK_EQ(pirn_fd_adopt(fd), -EBADF);
+    CHECK_EQ(pirn_fd_cancel(fd), -EBADF);
+    CHECK_EQ(pirn_shutdown(fd, SHUT_RDWR), -EBADF);
+    CHECK_EQ(pirn_pread(fd, &c, 1, 0), -EBADF);
+    CHECK_EQ(pirn_pwrite(fd, &c, 1, 0), -EBADF);
+    CHECK_EQ(pirn_fsync(fd), -EBADF);
+    CHECK_EQ(pirn_close(fd), -EBADF);
+}
+
+/* On one P the reader, who keeps the number, gets to run only when goroutine 1 waits; or when it is preempted. */
+TEST_RUN_ATTR(nothing_begins_after_close, .procs = "1")
+{
+    int kept = 0, file = memfd_create("file", MFD_CLOEXEC);
+    for (int i = 1; i < 32; i += 2) {
+        int fd[2];
+        pirn_wg wg = {0};
+        make_two(fd, i);
+        pirn_wg_go(&wg, is_told, fd[0]);
+        let_wait();
+        CHECK_EQ(pirn_close(fd[0]), 0);
+        every_call_is_refused(fd[0], file);
+        kept += is_open(fd[0]);
+        pirn_wg_wait(&wg);
+        CHECK(!is_open(fd[0]));
+        every_call_is_refused(fd[0], file);
+        CHECK_EQ(pirn_close(fd[1]), 0);
+    }
+    CHECK_EQ(close(file), 0);
+    CHECK_GT(kept, 0);
+}
+
 /* --- many calls on one pair, each with a short deadline: RacyRead, RacyWrite, ConcurrentMethods, CloseTimeout ---- */
 
 enum { CALLS = 40 };
