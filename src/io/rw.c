@@ -130,21 +130,22 @@ EXPORT ssize_t pirn_readv(int fd, const struct iovec *iov, int n)
     return read_parts(fd, iov, n);
 }
 
+/* Counted throughout, here and in pirn_write_all: closed between two reads, the number would be another file's. */
 EXPORT ssize_t pirn_read_full(int fd, void *buf, size_t n)
 {
     not_forked();
+    struct fd_use use;
     size_t done = 0;
-    while (done < n) {
-        ssize_t r = pirn_read(fd, (char *)buf + done, n - done);
-        if (r < 0) {
-            return r;
-        }
-        if (r == 0) {
-            break;
-        }
-        done += (size_t)r;
+    ssize_t r = n ? fd_begin(&use, fd, FD_READ) : 0;
+    if (r || n == 0) {
+        return r;
     }
-    return (ssize_t)done;
+    do {
+        r = pirn_read(fd, (char *)buf + done, n - done);
+        done += r > 0 ? (size_t)r : 0;
+    } while (r > 0 && done < n);
+    fd_end(&use);
+    return r < 0 ? r : (ssize_t)done;
 }
 
 /* --- writing ------------------------------------------------------------------------------------------- */
@@ -228,15 +229,19 @@ EXPORT ssize_t pirn_writev(int fd, const struct iovec *iov, int n)
 
 EXPORT ssize_t pirn_write_all(int fd, const void *buf, size_t n)
 {
+    not_forked();
+    struct fd_use use;
     size_t done = 0;
+    ssize_t r = fd_begin(&use, fd, FD_WRITE);
+    if (r) {
+        return r;
+    }
     do {
-        ssize_t r = pirn_write(fd, (const char *)buf + done, n - done);
-        if (r < 0) {
-            return r;
-        }
-        done += (size_t)r;
-    } while (done < n);
-    return (ssize_t)n;
+        r = pirn_write(fd, (const char *)buf + done, n - done);
+        done += r > 0 ? (size_t)r : 0;
+    } while (r >= 0 && done < n);
+    fd_end(&use);
+    return r < 0 ? r : (ssize_t)n;
 }
 
 /* --- sockets --------------------------------------------------------------------------------------------- */

@@ -148,6 +148,106 @@ TEST_RUN_ATTR(many_use_it_many_close_it, PROCS, .timeout = 60)
     }
 }
 
+/* --- a number is another's only when the calls on it are over ---------------------------------------------------- */
+
+/* The moment that number is closed it is that of another file, in which nothing can be read, and nothing must be
+ * written. Libc's close() is this one, for the runtime too. */
+static atomic_int taken = -1;
+static int other;
+
+__attribute__((visibility("default"))) int close(int fd)
+{
+    if (fd < 0 || !atomic_compare_exchange_strong(&taken, &(int){fd}, -1))
+        return (int)syscall(SYS_close, fd);
+    CHECK_EQ(dup3(other, fd, O_CLOEXEC), fd);
+    return 0;
+}
+
+static void is_taken_next(int fd)
+{
+    other = memfd_create("other", MFD_CLOEXEC);
+    CHECK_GE(other, 0);
+    atomic_store(&taken, fd);
+}
+
+static void was_not_touched(int fd)
+{
+    CHECK_EQ(atomic_load(&taken), -1);
+    CHECK_EQ(lseek(other, 0, SEEK_END), 0);
+    CHECK_EQ(close(other), 0);
+    CHECK_EQ(close(fd), 0);
+}
+
+static atomic_long result;
+
+static void writes_all(int fd)
+{
+    atomic_store(&result, pirn_write_all(fd, much, sizeof much));
+}
+
+/* A write that ends early, since it was closed, is not the end of the call: it asks why. */
+TEST_ATTR(number_of_one_that_writes_all, PROCS, .timeout = 60)
+{
+    CHECK_EQ(pirn_start(NULL), 0);
+    for (int i = 0; i < 16; i++) {
+        int fd[2], n = 0;
+        pirn_wg wg = {0};
+        make_two(fd, i);
+        is_taken_next(fd[1]);
+        pirn_wg_go(&wg, writes_all, fd[1]);
+        while (n == 0)
+            CHECK_EQ(ioctl(fd[0], FIONREAD, &n), 0);
+        if (i % 3)
+            wait_until_idle();
+        CHECK_EQ(pirn_close(fd[1]), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(result, -EBADF);
+        was_not_touched(fd[1]);
+        CHECK_EQ(pirn_close(fd[0]), 0);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
+static void reads_full(int fd)
+{
+    atomic_store(&result, pirn_read_full(fd, much, sizeof much));
+}
+
+static void *feeds(void *arg)
+{
+    while (write(*(int *)arg, "1234", 4) == 4) {
+    }
+    CHECK(errno == EPIPE || errno == ECONNRESET);
+    return NULL;
+}
+
+/* The end of a file is what it would see of another's. */
+TEST_ATTR(number_of_one_that_reads_in_full, PROCS, .timeout = 60)
+{
+    signal(SIGPIPE, SIG_IGN);
+    CHECK_EQ(pirn_start(NULL), 0);
+    for (int i = 0; i < 64 / FEW; i++) {
+        int fd[2], n = 1;
+        pthread_t feeder;
+        pirn_wg wg = {0};
+        make_two(fd, i / 4 * 8 + i % 2); /* blocking: the feeder waits for room */
+        CHECK_EQ(write(fd[1], "x", 1), 1);
+        is_taken_next(fd[0]);
+        pirn_wg_go(&wg, reads_full, fd[0]);
+        while (n)
+            CHECK_EQ(ioctl(fd[0], FIONREAD, &n), 0);
+        CHECK_EQ(pthread_create(&feeder, NULL, feeds, &fd[1]), 0);
+        plain_sleep((i % 8) * 20 * PIRN_US);
+        CHECK_EQ(pirn_close(fd[0]), 0);
+        pirn_wg_wait(&wg);
+        CHECK_EQ(pthread_join(feeder, NULL), 0);
+        CHECK_EQ(result, -EBADF);
+        was_not_touched(fd[0]);
+        CHECK_EQ(pirn_close(fd[1]), 0);
+    }
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* --- nothing begins after the close, though the number is there still -------------------------------------------- */
 
 static void is_told(int fd)
