@@ -1,303 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Poll descriptors (pd.c) and the calls that wait for them (io.c): against events, close, deadlines and
+ * Poll descriptors (pd.c) and the calls that wait for them (io.c): reading, against events, close, deadlines and
  * cancellation. What has come is read by somebody or is still there; nobody waits while there is something
  * to read, or after the descriptor was closed; the number is closed once, by the last who uses it, and
- * nobody uses it afterwards.
- *
- * The kernel is a count of bytes, edge-triggered as epoll is: it tells when a byte comes to a registered
- * descriptor, and when one is registered that has bytes. The thread "poller" hands it on. The readers are
- * foreign threads, without what surrounds their calls. How the kernel and the notes wake a thread is not
- * looked at here, and is one step: else most of what is explored is that.
- *
- * With io_uring (FDS_RING) the thread "ring" is that of uring.c: it hands operations to the kernel, which polls
- * again and again, or once; tells what comes; and cancels. The kernel holds the file for as long as it has
- * an operation: when a call or close returns, and nobody waits, it must not.
+ * nobody uses it afterwards. fd_write.c has writing, and both at once; fd_kernel.h what is around them.
  */
-#define NOTES_IN_ONE 1
-#include "foreign_lean.h"
-#include "foreign_only.h"
-#include "io/io.h"
-#include "os/poll.h"
-#include "sync/select.h"
-
-#include "../../src/io/pd.c"
-#include "../../src/io/pd_ring.c"
-#include "../../src/io/uring_poll.c"
-
-#define FD 1
-
-static struct pd pds[CHUNK];
-static struct ring_pair ring_ops[CHUNK];
-static struct {
-    uint32_t key; /* of its lock */
-    int bytes;
-    bool registered, closed;
-    bool told, waited_for; /* by the poller or the ring, which sleeps on the note */
-    uint32_t note;
-    uint64_t tag;
-} kernel;
-static bool ring_holds(void);
-/* One reader of what is not pirn's: io_uring has nothing of it when its call returns. */
-static bool alone;
-static int result[MODEL_THREADS];
-
-/* --- the kernel ---------------------------------------------------------------------------------------- */
-
-static void tell_locked(void)
-{
-    kernel.told = true;
-    if (kernel.waited_for) {
-        kernel.waited_for = false;
-        model_note_post(&kernel.note);
-    }
-}
-
-/* Until it was told since the last time. */
-static void wait_locked(void)
-{
-    while (!kernel.told) {
-        kernel.waited_for = true;
-        model_note_clear(&kernel.note);
-        model_unlock(&kernel.key);
-        model_note_wait(&kernel.note);
-        model_lock(&kernel.key);
-    }
-    kernel.told = false;
-}
-
-int netpoll_add(struct pd *pd, int fd)
-{
-    model_lock(&kernel.key);
-    CHECK(!kernel.closed);
-    if (kernel.registered) {
-        model_unlock(&kernel.key);
-        return -EEXIST;
-    }
-    kernel.registered = true;
-    kernel.tag = (uint64_t)pd->seq << 32 | (uint32_t)fd;
-    if (kernel.bytes) {
-        tell_locked();
-    }
-    model_unlock(&kernel.key);
-    return 0;
-}
-
-void netpoll_remove(struct pd *pd, int fd)
-{
-    (void)pd, (void)fd;
-    model_lock(&kernel.key);
-    kernel.registered = false;
-    model_unlock(&kernel.key);
-}
-
-int sys_close(int fd)
-{
-    model_fail("descriptor %d is closed late", fd);
-}
-
-int sys_close_number(int fd, int *err)
-{
-    CHECK(fd == FD && pds[FD].refs == 0);
-    model_lock(&kernel.key);
-    CHECK(!kernel.closed && !ring_holds());
-    kernel.closed = true;
-    model_unlock(&kernel.key);
-    *err = 0;
-    return -1;
-}
-
-bool sys_is_file(int fd)
-{
-    (void)fd;
-    return false;
-}
-
-static ssize_t take(struct io *io)
-{
-    model_lock(&kernel.key);
-    int n = kernel.bytes < (int)io->total ? kernel.bytes : (int)io->total;
-    ssize_t r = kernel.closed ? -EBADF : n ? n : -EAGAIN;
-    kernel.bytes -= r > 0 ? n : 0;
-    model_unlock(&kernel.key);
-    return r;
-}
-
-bool fd_is_ready(int fd, enum fd_mode mode)
-{
-    CHECK(fd == FD && mode == FD_READ);
-    model_lock(&kernel.key);
-    bool ready = kernel.bytes || kernel.closed;
-    model_unlock(&kernel.key);
-    return ready;
-}
-
-/* --- io_uring -------------------------------------------------------------------------------------------- */
-
-bool netpoll_by_ring;
-
-/* As uring.c has it, in one step each. */
-static struct {
-    struct uring_op *fresh; /* at most one: only reading is waited for */
-    struct uring_op *sent;
-    bool ready, cancel;
-} ring;
-
-static bool ring_holds(void)
-{
-    return ring.fresh || ring.sent;
-}
-
-bool uring_up(void)
-{
-    return true;
-}
-
-bool uring_polls_on(void)
-{
-    return true;
-}
-
-uint32_t poll_ready_of(uint32_t events)
-{
-    return events;
-}
-
-bool uring_put(struct uring_op *op)
-{
-    model_lock(&kernel.key);
-    CHECK(!ring.fresh && !ring.sent);
-    ring.fresh = op;
-    tell_locked();
-    model_unlock(&kernel.key);
-    return true;
-}
-
-bool uring_cancel(struct uring_op *op)
-{
-    model_lock(&kernel.key);
-    bool fresh = ring.fresh == op;
-    ring.fresh = fresh ? NULL : ring.fresh;
-    ring.cancel |= ring.sent == op;
-    if (!fresh) {
-        tell_locked();
-    }
-    model_unlock(&kernel.key);
-    return fresh;
-}
-
-/* One step of the ring's thread, when there is something to do. */
-static void ring_step(void)
-{
-    model_lock(&kernel.key);
-    while (!(ring.sent ? ring.ready || ring.cancel : ring.fresh != NULL)) {
-        wait_locked();
-    }
-    struct uring_op *op = ring.sent;
-    if (!op && ring.fresh) { /* submitted: the kernel has the file, and looks at it */
-        op = ring.sent = ring.fresh;
-        ring.fresh = NULL;
-        ring.cancel = false;
-        ring.ready = kernel.bytes;
-        CHECK(!kernel.closed);
-    }
-    bool ready = op && ring.ready, cancel = op && ring.cancel && !ready, more = ready && op->n;
-    ring.ready = false;
-    if ((ready || cancel) && !more) {
-        ring.sent = NULL;
-    }
-    model_unlock(&kernel.key);
-    if (!ready && !cancel) {
-        return;
-    }
-    struct waiter *w = op->event(op, cancel ? -ECANCELED : POLL_READ, more);
-    if (w) {
-        waiter_ready_list(w);
-    }
-}
-
-/* --- what is not looked at -------------------------------------------------------------------------------- */
-
-void netpoll_waits(int change)
-{
-    (void)change;
-}
-void netpoll_foreign(int change)
-{
-    (void)change;
-}
-void netpoll_wake(void)
-{
-}
-int sys_socket(int domain, int type, int protocol)
-{
-    model_fail("a socket is made: %d %d %d", domain, type, protocol);
-}
-int sys_shutdown(int fd, int how)
-{
-    model_fail("descriptor %d is shut down: %d", fd, how);
-}
-int sys_sockopt(int fd, int level, int name)
-{
-    model_fail("descriptor %d is asked: %d %d", fd, level, name);
-}
-int sys_peername(int fd)
-{
-    model_fail("descriptor %d is asked for its peer", fd);
-}
-bool sys_has_ulp(int fd)
-{
-    model_fail("descriptor %d is asked", fd);
-}
-int *pirn_errno_location(void)
-{
-    static int ignored;
-    return &ignored;
-}
-int sys_flags(int fd)
-{
-    return fd == FD ? 0 : -EBADF;
-}
-int sys_poll(int fd, short events, int64_t deadline)
-{
-    model_fail("poll of %d, %d, %ld", fd, events, (long)deadline);
-}
-int pirn_sleep(pirn_ns ns)
-{
-    model_fail("sleep of %ld", (long)ns);
-}
-void pirn_blocking_begin(void)
-{
-    model_fail("a call blocks");
-}
-void pirn_blocking_end(void)
-{
-}
+#include "fd_kernel.h"
 
 /* --- the threads -------------------------------------------------------------------------------------------- */
-
-static void setup(void)
-{
-    memset(pds, 0, sizeof pds);
-    memset(&kernel, 0, sizeof kernel);
-    memset(result, 0, sizeof result);
-    at_store(&table[0], pds, RELAXED);
-    memset(&ring, 0, sizeof ring);
-    memset(ring_ops, 0, sizeof ring_ops);
-    at_store(&pairs[0], ring_ops, RELAXED);
-    netpoll_by_ring = alone = false;
-    pds[FD].ours = true;
-    pds[FD].kind = FD_SOCKET;
-    pds[FD].streams = true;
-}
-
-/* Not pirn's: registered for each wait. */
-static void setup_foreign(void)
-{
-    setup();
-    pds[FD].ours = pds[FD].streams = false;
-    pds[FD].kind = FD_ANY;
-}
 
 static void setup_one_byte(void)
 {
@@ -305,68 +15,14 @@ static void setup_one_byte(void)
     kernel.bytes = 1;
 }
 
-static void come(int n)
-{
-    model_lock(&kernel.key);
-    kernel.bytes += n;
-    ring.ready |= ring.sent != NULL;
-    if (kernel.registered || ring.sent) {
-        tell_locked();
-    }
-    model_unlock(&kernel.key);
-}
-
 static void byte_comes(void)
 {
-    come(1);
+    come(1, 0, false);
 }
 
 static void two_bytes_come(void)
 {
-    come(2);
-}
-
-/* For ever: it may be asleep at the end. */
-static void poller(void)
-{
-    for (;;) {
-        model_lock(&kernel.key);
-        wait_locked();
-        uint64_t tag = kernel.tag;
-        uint32_t ready = kernel.bytes ? POLL_READ : 0;
-        model_unlock(&kernel.key);
-        struct waiter *w = pd_event(tag, ready);
-        if (w) {
-            waiter_ready_list(w);
-        }
-    }
-}
-
-static void ring_thread(void)
-{
-    for (;;) {
-        ring_step();
-    }
-}
-
-static void read_until(size_t n, int64_t deadline)
-{
-    struct io io = IO_INIT(FD, FD_READ, take, NULL);
-    io.deadline = deadline;
-    io.total = n;
-    io.hints = true;
-    int r = (int)io_run(&io);
-    if (alone) {
-        model_lock(&kernel.key);
-        CHECK(!ring_holds());
-        model_unlock(&kernel.key);
-    }
-    result[model_self()] = r < 0 || n == 1 ? r : result[model_self()] + r;
-}
-
-static void reader(void)
-{
-    read_until(1, PIRN_NEVER);
+    come(2, 0, false);
 }
 
 static void reader_timed(void)
@@ -391,48 +47,14 @@ static void reader_of_two(void)
 
 static void bytes_come(void)
 {
-    come(1);
-    come(1);
-}
-
-static void closer(void)
-{
-    int err, second = pd_close(FD, &err);
-    if (second == PD_LETS_GO) {
-        struct visit v = {.entered = true};
-        second = pd_wait_gone(&v, FD, &err);
-    }
-    CHECK(second == -1 && err == 0);
-}
-
-static void canceller(void)
-{
-    CHECK(pd_cancel(FD) == 0);
+    byte_comes();
+    byte_comes();
 }
 
 /* A deadline that has passed. */
 static void deadline_setter(void)
 {
     CHECK(pd_deadline(FD, 1, 0) == 0);
-}
-
-static int count(int r)
-{
-    int n = 0;
-    for (int i = 0; i < MODEL_THREADS; i++) {
-        n += result[i] == r;
-    }
-    return n;
-}
-
-static void nobody_is_left(void)
-{
-    struct pd *pd = &pds[FD];
-    CHECK(pd->refs == 0 && !pd->q[FD_READ].first && !pd->q[FD_WRITE].first);
-    CHECK(pd->ours || !pd->registered);
-    CHECK(!pd->closing && !pd->leavers);
-    CHECK((pd->ring != 0) == (ring.fresh || ring.sent) && !(pd->ring & RING_STOPS_ANY));
-    CHECK((pd->ours && !kernel.closed) || !pd->ring);
 }
 
 static void one_read(void)
@@ -486,10 +108,6 @@ static void read_or_cancelled(void)
 {
     read_or(-ECANCELED, 1);
 }
-
-#define FDS(mname, setup_, finish_, ...)                                                           \
-    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {poller, __VA_ARGS__},             \
-          .sleepers = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 FDS(event, setup, one_read, byte_comes, reader)
 FDS(event_foreign, setup_foreign, one_read, byte_comes, reader)
@@ -554,35 +172,50 @@ FDS(in_turn_and_close, setup_one_byte, nothing_is_claimed_or_closed, closer, rea
 FDS(in_turn_and_past_deadline, setup_foreign, nothing_is_claimed_and_timed_out, deadline_setter,
     reader_in_turn)
 
-/* --- with io_uring --------------------------------------------------------------------------------------------- */
+/* --- a hint that was wrong: it is no plain stream any more, and has bytes though the last read was short ----------- */
 
-static void setup_ring(void)
+static void setup_wrong_hint(void)
+{
+    setup_one_byte();
+    pds[FD].empty = pds[FD].registered = kernel.registered = true;
+    kernel.tag = FD;
+}
+
+static void adopter(void)
+{
+    CHECK(pd_adopt(FD, FD_SOCKET, false) == 0);
+}
+
+/* Who waits because of it is woken, and who comes later tries. No event is to come. */
+FDS(adopted_again, setup_wrong_hint, one_read, adopter, reader)
+
+/* --- the table: its part for a number is mapped once, by the first who asks for it --------------------------------- */
+
+static void setup_no_table(void)
 {
     setup();
-    netpoll_by_ring = true;
+    at_store(&table[0], NULL, RELAXED);
+    at_store(&nchunks, 0, RELAXED);
 }
 
-static void setup_ring_foreign(void)
+/* Nobody's news is in a part that was thrown away. */
+static void both_are_known(void)
 {
-    setup_foreign();
-    netpoll_by_ring = true;
+    struct pd *pd = pd_get(FD);
+    CHECK(pd->cancelled && pd->deadline[FD_READ] == 1 && at_load(&nchunks, RELAXED) == 1);
 }
 
-static void setup_ring_alone(void)
-{
-    setup_ring_foreign();
-    alone = true;
-}
+MODEL(mapped_by_two, .setup = setup_no_table, .finish = both_are_known,
+      .threads = {deadline_setter, canceller}, .leaks = true, .preemptions = MODEL_UNBOUNDED,
+      .quick = 2)
+
+/* --- with io_uring --------------------------------------------------------------------------------------------- */
 
 static void setup_ring_one_byte(void)
 {
     setup_one_byte();
     netpoll_by_ring = true;
 }
-
-#define FDS_RING(mname, setup_, finish_, ...)                                                      \
-    MODEL(mname, .setup = setup_, .finish = finish_, .threads = {ring_thread, __VA_ARGS__},        \
-          .sleepers = 1, .preemptions = MODEL_UNBOUNDED, .quick = 2)
 
 FDS_RING(ring_event, setup_ring, one_read, byte_comes, reader)
 FDS_RING(ring_event_foreign, setup_ring_alone, one_read, byte_comes, reader)
@@ -735,6 +368,10 @@ static void close_and_make(void)
     kernel.closed = false;
     model_unlock(&kernel.key);
     CHECK(pd_made(FD, FD_SOCKET, true, false) == 0);
+    bool fresh;
+    uint64_t word = word_lock(&pds[FD].word);
+    CHECK(register_locked(&pds[FD], FD, FD_READ, &fresh) == 0 && fresh);
+    word_unlock(&pds[FD].word, word);
 }
 
 static void setup_registered(void)
