@@ -188,8 +188,8 @@ static int take_result(struct open_job *j, bool done, bool *refused)
 /* refused: it is to be done on this thread. */
 static int open_in_ctx(int dir, const char *path, int flags, mode_t mode, bool *refused)
 {
-    size_t n = path ? strlen(path) + 1 : 0;
-    struct open_job *j = n ? calloc(1, sizeof *j + n) : NULL;
+    size_t n = strlen(path) + 1;
+    struct open_job *j = calloc(1, sizeof *j + n);
     if (!j) {
         *refused = true;
         return 0;
@@ -251,6 +251,9 @@ static int open_file(int dir, const char *path, int flags, mode_t mode)
 {
     flags |= O_CLOEXEC;
     struct m *mp = stop_point();
+    if (!path) {
+        return -EFAULT; /* what the kernel says; libc's declaration lets nobody ask it */
+    }
     if (!mp) {
         return open_here(dir, path, flags, mode);
     }
