@@ -65,7 +65,7 @@ class Ahead(threading.Thread):
     def make(self, cmd):
         self.process = subprocess.Popen(['nice', '-n', '19', *cmd], cwd=ROOT, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                        start_new_session=True)
+                                        **run.OWN_GROUP)
         return self.process.wait() == 0
 
     def run(self):
