@@ -4,7 +4,6 @@
  * all, more Ps than CPUs, signals from elsewhere, pauses of the whole process; and more goroutines that
  * compute than there can be threads (HAZARDS 4 to 6, 10, 14, 19, 33, 35; R11).
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
@@ -42,22 +41,6 @@ TEST_ATTR(preempt_one_cpu, .timeout = 120)
 
 static at_u64 shots;
 static int64_t storm_lasted;
-
-/* The threads of the process, except the one that asks. */
-static int list_threads(pid_t *tids, int most)
-{
-    int n = 0;
-    DIR *dir = opendir("/proc/self/task");
-    CHECK(dir != NULL);
-    for (struct dirent *e; n < most && (e = readdir(dir));) {
-        pid_t tid = atoi(e->d_name);
-        if (tid > 0 && tid != gettid()) {
-            tids[n++] = tid;
-        }
-    }
-    closedir(dir);
-    return n;
-}
 
 /* So many a millisecond, each at a thread by chance. Where it has slept too long it makes up for that. */
 static void *storm(void *arg)

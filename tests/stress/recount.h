@@ -10,6 +10,8 @@
 #ifndef TESTS_STRESS_RECOUNT_H
 #define TESTS_STRESS_RECOUNT_H
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <pirn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +55,50 @@ static inline int64_t process_cpu_ns(void)
     struct timespec t;
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (int64_t)t.tv_sec * PIRN_SEC + t.tv_nsec;
+}
+
+/* The threads of the process, except the one that asks. */
+static inline int list_threads(pid_t *tids, int most)
+{
+    int n = 0;
+    DIR *dir = opendir("/proc/self/task");
+    CHECK(dir != NULL);
+    for (struct dirent *e; n < most && (e = readdir(dir));) {
+        pid_t tid = atoi(e->d_name);
+        if (tid > 0 && tid != gettid()) {
+            tids[n++] = tid;
+        }
+    }
+    closedir(dir);
+    return n;
+}
+
+/* The beginning of a file about it in /proc; nothing, if it has ended. */
+static inline void thread_text(pid_t tid, const char *file, char *text, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, file);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* One of them does not sleep: it runs, or would if it had a CPU. */
+static inline bool others_run(void)
+{
+    pid_t tids[512];
+    int n = list_threads(tids, 512);
+    for (int i = 0; i < n; i++) {
+        char stat[64];
+        thread_text(tids[i], "stat", stat, sizeof stat);
+        if (*stat && !strstr(stat, ") S")) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A figure of /proc/self/status, in bytes. */
@@ -114,6 +160,20 @@ static inline void show_p(int fd, struct p *pp)
            at_load(&pp->runq.next, RELAXED) != NULL, at_load(&pp->tick, RELAXED));
 }
 
+/* What the kernel says of each: its state, and how long it has run and waited for a CPU, in ns. */
+static inline void show_threads(int fd)
+{
+    pid_t tids[512];
+    int n = list_threads(tids, 512);
+    for (int i = 0; i < n; i++) {
+        char stat[64], times[64];
+        thread_text(tids[i], "stat", stat, sizeof stat);
+        thread_text(tids[i], "schedstat", times, sizeof times);
+        stat[strcspn(stat, ")") + (strchr(stat, ')') ? 3 : 0)] = '\0';
+        say_fd(fd, "  thread %s, %s", stat, times);
+    }
+}
+
 static inline void show_state(int fd)
 {
     lock(&sched.lock);
@@ -128,6 +188,7 @@ static inline void show_state(int fd)
     for (uint32_t i = 0; i < at_load(&sched.nallp, ACQUIRE); i++) {
         show_p(fd, at_load(&sched.allp[i], RELAXED));
     }
+    show_threads(fd);
 }
 
 /* --- at rest ------------------------------------------------------------------------------------ */
