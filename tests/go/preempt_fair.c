@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Who gets how much of a P that all want (conformance 54; HAZARDS 28). */
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "go/busy.h"
@@ -7,7 +10,8 @@
 /* --- shares ----------------------------------------------------------------------------------- */
 
 #define TRIES 5
-#define MEASURED (2200 * PIRN_MS)
+#define MEASURED                                                                                   \
+    (2200 * PIRN_MS) /* of CPU time: under load, who knows what a test has of any other */
 
 /* A counter on a line of its own: they are read while they are written. */
 static struct {
@@ -29,12 +33,12 @@ static unsigned long done(int i)
 
 /* Sleeps for 1 ms again and again; how late it was at most, in the time that the others computed
  * meanwhile: slices are CPU time, and load beside the test makes them longer by the clock. */
-static pirn_ns worst_sleep(pirn_ns until, pirn_ns *worst_by_clock)
+static pirn_ns worst_sleep(pirn_ns *worst_by_clock)
 {
-    pirn_ns worst = 0;
+    pirn_ns worst = 0, cpu, until = read_clock(CLOCK_PROCESS_CPUTIME_ID) + MEASURED;
     *worst_by_clock = 0;
-    while (pirn_now() < until) {
-        pirn_ns due = pirn_now() + PIRN_MS, cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    while ((cpu = read_clock(CLOCK_PROCESS_CPUTIME_ID)) < until) {
+        pirn_ns due = pirn_now() + PIRN_MS;
         CHECK_EQ(pirn_sleep(PIRN_MS), 0);
         pirn_ns late = pirn_now() - due,
                 others = read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu - PIRN_MS;
@@ -56,7 +60,7 @@ static int shares(void *arg)
     for (int try = 0; try < TRIES && !fair; try++) {
         unsigned long first = done(0), second = done(1);
         uint64_t before = preempted();
-        pirn_ns by_clock, worst = worst_sleep(pirn_now() + MEASURED, &by_clock);
+        pirn_ns by_clock, worst = worst_sleep(&by_clock);
         first = done(0) - first;
         second = done(1) - second;
         CHECK(first > 0 && second > 0);
@@ -78,7 +82,116 @@ TEST_ATTR(two_loops_and_a_sleeper, .alone = true, .timeout = 90)
     CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1}, shares, NULL), 0);
 }
 
-/* More loops than Ps: each has its turn, again and again. */
+/* --- who was told from outside ------------------------------------------------------------------ */
+
+enum { TURNS = 60 };
+
+static sem_t had_its_turn;
+static int told_by[2];  /* a pipe */
+static pirn_ns turn_at; /* CPU time of the process, as in worst_sleep() */
+
+static void has_its_turn(void)
+{
+    turn_at = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    sem_post(&had_its_turn);
+}
+
+static void reads_turns(void)
+{
+    char byte;
+    while (pirn_read(told_by[0], &byte, 1) == 1)
+        has_its_turn();
+}
+
+static void tell_by_pipe(void)
+{
+    CHECK_EQ(write(told_by[1], "x", 1), 1);
+}
+
+/* By a thread without a P: it goes through the global queue. */
+static void tell_by_spawn(void)
+{
+    pirn_go(has_its_turn);
+}
+
+/* Tells again and again, each time after a while. What the others computed at most until it was heard. */
+static void *tells(void *how)
+{
+    pirn_ns *worst = malloc(sizeof *worst);
+    *worst = 0;
+    for (int i = 0; i < TURNS; i++) {
+        plain_sleep(PIRN_MS + i * PIRN_MS / 7);
+        pirn_ns told_at = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+        (*(void (**)(void))how)();
+        while (sem_wait(&had_its_turn)) {
+        }
+        *worst = turn_at - told_at > *worst ? turn_at - told_at : *worst;
+    }
+    return worst;
+}
+
+static void *join(void *thread)
+{
+    void *result;
+    pthread_join(*(pthread_t *)thread, &result);
+    return result;
+}
+
+/* Beside two loops on the only P. */
+static void is_heard(void (*tell)(void))
+{
+    bool soon = false;
+    start_loops(2);
+    await_preempted(4); /* the first have to wait for threads to be made */
+    for (int try = 0; try < TRIES && !soon; try++) {
+        pthread_t thread;
+        CHECK_EQ(pthread_create(&thread, NULL, tells, &tell), 0);
+        pirn_ns *worst = pirn_blocking(join, &thread);
+        printf("heard after at most %.1f ms of CPU time\n", (double)*worst / 1e6);
+        soon = *worst <= 3 * SLICE;
+        free(worst);
+    }
+    CHECK(soon);
+    end_loops();
+}
+
+/* It waits for sysmon's look at the pollers, for the slice of the loop that runs, and for that of the other. */
+static int heard_by_poller(void *arg)
+{
+    (void)arg;
+    pirn_wg reader = {0};
+    CHECK_EQ(pipe2(told_by, O_CLOEXEC), 0);
+    pirn_wg_go(&reader, reads_turns);
+    is_heard(tell_by_pipe);
+    close(told_by[1]);
+    pirn_wg_wait(&reader);
+    close(told_by[0]);
+    return 0;
+}
+
+static int heard_by_global_queue(void *arg)
+{
+    (void)arg;
+    is_heard(tell_by_spawn);
+    return 0;
+}
+
+TEST_ATTR(two_loops_and_a_reader, .alone = true, .timeout = 90)
+{
+    needs_preemption();
+    CHECK_EQ(sem_init(&had_its_turn, 0, 0), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1}, heard_by_poller, NULL), 0);
+}
+
+TEST_ATTR(two_loops_and_the_global_queue, .alone = true, .timeout = 90)
+{
+    needs_preemption();
+    CHECK_EQ(sem_init(&had_its_turn, 0, 0), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 1}, heard_by_global_queue, NULL), 0);
+}
+
+/* --- more loops than Ps: each has its turn, again and again -------------------------------------- */
+
 static struct {
     _Alignas(128) atomic_ulong n;
 } turns[34];
