@@ -12,7 +12,7 @@
 
 static bool is_open(int fd)
 {
-    return sys_flags(fd) >= 0;
+    return sys_flags(fd) != -EBADF;
 }
 
 /* --- in the runtime, or beside it -------------------------------------------------------------------------- */
@@ -76,7 +76,7 @@ void fd_close_late(bool goroutine, int second)
 int fd_begin(struct fd_use *u, int fd, enum fd_mode mode)
 {
     struct visit v;
-    struct pd_look look;
+    struct pd_look look = {.file = 0};
     *u = (struct fd_use){.fd = fd, .mode = mode};
     if (!come_in(&v)) {
         return 0;
@@ -84,6 +84,7 @@ int fd_begin(struct fd_use *u, int fd, enum fd_mode mode)
     struct pd *pd = pd_get(fd);
     int err = pd ? pd_begin(pd, mode, &look) : pd_none(fd);
     u->pd = err ? NULL : pd;
+    u->file = look.file;
     u->era = sched.era;
     go_out(v);
     return err;
@@ -105,7 +106,7 @@ static bool come_back(struct visit *v, const struct fd_use *u)
 int fd_again(struct fd_use *u, bool timed)
 {
     struct visit v;
-    struct pd_look look;
+    struct pd_look look = {.file = u->file};
     if (!come_back(&v, u)) {
         return 0;
     }
@@ -312,16 +313,12 @@ static int wait_in(struct visit v, int fd, int events, int64_t deadline, uint32_
 }
 
 /* The deadlines of the descriptor, and whether it may be waited for at all. */
-static int look_first(int fd, int events, int64_t *deadline, uint32_t *times)
+static int look_first(const struct fd_use *u, int events, int64_t *deadline, uint32_t *times)
 {
-    struct pd_look look;
-    struct pd *pd = pd_get(fd);
-    if (!pd) {
-        return pd_none(fd);
-    }
-    *times = pd_times(pd);
+    struct pd_look look = {.file = u->file};
+    *times = pd_times(u->pd);
     for (int mode = FD_READ; mode <= FD_WRITE; mode++) {
-        int err = pd_again(pd, (enum fd_mode)mode, &look);
+        int err = pd_again(u->pd, (enum fd_mode)mode, &look);
         if (err) {
             return err;
         }
@@ -332,14 +329,15 @@ static int look_first(int fd, int events, int64_t *deadline, uint32_t *times)
     return 0;
 }
 
-static int wait_counted(int fd, int events, pirn_ns deadline)
+static int wait_counted(const struct fd_use *u, int events, pirn_ns deadline)
 {
     struct visit v;
-    while (come_in(&v)) {
+    int fd = u->fd;
+    while (come_back(&v, u)) {
         struct pirn_ctx *ctx = ctx_of(v.mp);
         int64_t until = deadline, now = now_ns(); /* before the look: time_is_up() in io.c */
         uint32_t times = 0;
-        int err = look_first(fd, events, &until, &times);
+        int err = look_first(u, events, &until, &times);
         err = !err && ctx ? ctx_err(ctx) : err;
         int r = err ? err : look_now(fd, events);
         r = !r && until <= now ? -ETIMEDOUT : r;
@@ -367,7 +365,7 @@ EXPORT int pirn_fd_wait(int fd, int events, pirn_ns deadline)
         return -EINVAL;
     }
     int r = fd_begin(&use, fd, events & PIRN_IN ? FD_READ : FD_WRITE);
-    r = r ? r : is_open(fd) ? wait_counted(fd, events, deadline) : -EBADF;
+    r = r ? r : is_open(fd) ? wait_counted(&use, events, deadline) : -EBADF;
     int closed = r > 0 ? fd_again(&use, false) : 0;
     fd_end(&use);
     return closed ? closed : r;

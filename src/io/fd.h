@@ -28,9 +28,11 @@ struct pd {
     uint32_t refs;       /* calls that use it now */
     uint32_t life;       /* ++ with the end of each runtime that knew of it */
     uint32_t times;      /* ++ with each change of a deadline */
-    uint16_t poller;     /* with which it is registered */
-    uint8_t ring;        /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
-    uint8_t kind;        /* enum fd_kind */
+    uint32_t
+        file; /* ++ when pirn makes another file of the number: calls on the one before are over */
+    uint16_t poller; /* with which it is registered */
+    uint8_t ring;    /* what io_uring was asked: RING_ASKED and RING_STOPS of each mode */
+    uint8_t kind;    /* enum fd_kind */
     uint8_t told;   /* a bit for each mode: io_uring has told of it, in the calls that use it now */
     uint8_t claims; /* PD_CLAIMED and PD_WANTED of each mode */
     bool ours;      /* pirn made it, or may treat it so: it stays registered */
@@ -63,6 +65,7 @@ int pd_none(int fd);       /* which of the two: -ENOMEM or -EBADF */
 
 struct pd_look { /* what a call needs to know before it tries */
     uint32_t edge;
+    uint32_t file; /* on which it began; the others compare it */
     enum fd_kind kind;
     bool empty, streams;
     int64_t deadline; /* PIRN_NEVER: none */
@@ -74,7 +77,8 @@ int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 uint32_t pd_times(struct pd *pd);
 /* Counts one that is not ended by pirn_fd_cancel. 0 or -EBADF. */
 int pd_hold(struct pd *pd);
-/* Looks again: what it waited for has come. The same results, but it stays counted. */
+/* Looks again: what it waited for has come. The same results, and -EBADF for a call on the file before; but it stays
+ * counted. */
 int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out);
 /* Calls that could block, of which one is made at a time: if it is ready then, it stays so. False: another is
  * under way; when that is over there is news, after the edge that is noted. */
@@ -123,6 +127,7 @@ struct fd_use {
     struct pd *pd; /* NULL: not counted, there is no runtime */
     int fd;
     enum fd_mode mode;
+    uint32_t file;
     uint64_t era;
 };
 

@@ -22,7 +22,8 @@
  *    has read, or given up, does not make it ready.
  * 3. The number is closed by the last call that uses it, under the lock, and the poll descriptor cleared: a
  *    call that came too late finds that it is closed, whoever gets the number next finds it new. An event
- *    carries the number and seq; an old one does nothing.
+ *    carries the number and seq; an old one does nothing. A number that was closed behind pirn's back, and that
+ *    pirn has made anew, is another file: a call on the one before ends, though it had been woken to try again.
  * 4. What pirn made stays registered, edge-triggered. Any other is registered while calls use it, since
  *    the number may mean another file the next time; or now: who begins to wait registers it again.
  * 5. With io_uring, what it was asked to watch is a file that it holds: closing the number would not close
@@ -86,7 +87,7 @@ struct pd *pd_get(int fd)
 
 COLD int pd_none(int fd)
 {
-    return sys_flags(fd) < 0 ? -EBADF : -ENOMEM;
+    return fd < 0 || sys_flags(fd) == -EBADF ? -EBADF : -ENOMEM;
 }
 
 /* --- the whole, under the lock ------------------------------------------------------------------------------- */
@@ -123,12 +124,15 @@ static int look_locked(struct pd *pd, enum fd_mode mode, struct pd_look *out)
     out->streams = pd->streams;
     out->empty = mode == FD_READ && pd->empty;
     out->deadline = pd->deadline[mode] ? pd->deadline[mode] : PIRN_NEVER;
-    return unlikely(pd->closing) ? -EBADF : unlikely(pd->cancelled) ? -ECANCELED : 0;
+    return unlikely(pd->closing || out->file != pd->file) ? -EBADF
+           : unlikely(pd->cancelled)                      ? -ECANCELED
+                                                          : 0;
 }
 
 int pd_begin(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 {
     uint64_t word = word_lock(&pd->word);
+    out->file = pd->file;
     int err = look_locked(pd, mode, out);
     pd->refs += !err;
     word_unlock(&pd->word, word);
@@ -163,10 +167,13 @@ int pd_again(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 /* Looks anew: who is told of news that came meanwhile must know all of it, or it would wait past a deadline. */
 bool pd_claim(struct pd *pd, enum fd_mode mode, struct pd_look *out)
 {
+    uint32_t edge = out->edge;
     uint64_t word = word_lock(&pd->word);
-    bool over = look_locked(pd, mode, out); /* as pd_arm will say */
+    bool over = look_locked(pd, mode, out);
     bool free = !over && !(pd->claims & PD_CLAIMED(mode));
-    if (!over) {
+    if (over) {
+        out->edge = edge; /* so that pd_arm does not let it wait, and it is told why */
+    } else {
         pd->claims |= (uint8_t)(free ? PD_CLAIMED(mode) : PD_WANTED(mode));
     }
     word_unlock(&pd->word, word);
@@ -416,10 +423,11 @@ int pd_close(int fd, int *err)
     }
     int second = -1;
     uint64_t word = word_lock(&pd->word);
-    /* A call that came too late may use a number that nobody has: whose it is next must not find it closing. */
-    *err = pd->closing || (pd->refs && sys_flags(fd) < 0) ? -EBADF : 0;
+    *err = pd->closing ? -EBADF : 0;
     if (!*err) {
-        pd->closing = true;
+        /* Calls may be on a number that nobody has any more: whose it is next must not find it closing. */
+        *err = pd->refs && sys_flags(fd) == -EBADF ? -EBADF : 0;
+        pd->closing = !*err;
         wake_all_locked(pd, -EBADF, &t);
         if (pd->refs == 0) {
             second = pd_close_locked(pd, fd, err);
@@ -436,6 +444,7 @@ int pd_close(int fd, int *err)
  * behind; nor is that one's deadline, or that it was cancelled. */
 static void renew_locked(struct pd *pd, int fd, struct taken *t)
 {
+    pd->file++; /* for who was woken by something else, and is about to try again */
     wake_all_locked(pd, -EBADF, t);
     clear_locked(pd);
     if (unlikely(pd->ring)) {

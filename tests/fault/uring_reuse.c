@@ -125,6 +125,74 @@ static int behind_its_back(void *arg)
     return 0;
 }
 
+/* Woken to try again, by a new deadline, they find another file under the number: that is not theirs. On the only P
+ * nobody runs in between. */
+static int woken_before(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        struct pair p = tcp_pair();
+        atomic_int old[OLD] = {0}, watched = 0;
+        pirn_wg wg = {0};
+        for (int k = 0; k < OLD; k++) {
+            pirn_wg_go(&wg, reads, p.a, &old[k]);
+        }
+        pirn_wg_go(&wg, waits, p.a, (int)PIRN_IN, &watched);
+        SLEEP_UNTIL(readers_on(p.a) == OLD + 1);
+        CHECK_EQ(pirn_fd_deadline(p.a, pirn_now() + 3600 * PIRN_SEC, 0), 0);
+        CHECK_EQ(readers_on(p.a), 0);
+        CHECK_EQ(syscall(SYS_close, p.a), 0);
+        int fresh = listen_as(p.a);
+        pirn_wg_wait(&wg);
+        for (int k = 0; k < OLD; k++) {
+            CHECK_EQ(atomic_load(&old[k]), -EBADF);
+        }
+        CHECK_EQ(atomic_load(&watched), -EBADF);
+        receive_by(fresh, false);
+        CHECK_EQ(pirn_close(fresh), 0);
+        CHECK_EQ(pirn_close(p.b), 0);
+    }
+    return 0;
+}
+
+TEST_ATTR(woken_before_it_is_closed, .procs = "1")
+{
+    CHECK_EQ(pirn_run_config(&ring, woken_before, NULL), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.io = PIRN_IO_EPOLL}, woken_before, NULL), 0);
+}
+
+/* pirn_close wakes who waits, though libc has closed the number before. */
+static int closed_twice(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 4; i++) {
+        struct pair p = tcp_pair();
+        atomic_int old[OLD] = {0};
+        pirn_wg wg = {0};
+        for (int k = 0; k < OLD; k++) {
+            pirn_wg_go(&wg, reads, p.a, &old[k]);
+        }
+        SLEEP_UNTIL(readers_on(p.a) == OLD);
+        CHECK_EQ(syscall(SYS_close, p.a), 0);
+        CHECK_EQ(pirn_close(p.a), -EBADF);
+        pirn_wg_wait(&wg);
+        for (int k = 0; k < OLD; k++) {
+            CHECK_EQ(atomic_load(&old[k]), -EBADF);
+        }
+        int fresh = listen_as(p.a);
+        receive_by(fresh, true);
+        CHECK_EQ(pirn_close(fresh), 0);
+        CHECK_EQ(pirn_close(p.b), 0);
+    }
+    return 0;
+}
+
+TEST_ATTR(closed_by_libc_and_pirn, PROCS)
+{
+    CHECK_EQ(pirn_run_config(&ring, closed_twice, NULL), 0);
+    CHECK_EQ(pirn_run_config(&(pirn_config){.io = PIRN_IO_EPOLL}, closed_twice, NULL), 0);
+}
+
 TEST_ATTR(closed_by_libc, PROCS)
 {
     CHECK_EQ(pirn_run_config(&ring, behind_its_back, NULL), 0);
