@@ -9,8 +9,8 @@
  * after which it can be ended.
  *
  * dial with several addresses (rule of RFC 8305): one attempt after the other, each as soon as the one
- * before has failed or 300 ms have passed, at most four at a time; the first that is connected wins and the others are
- * closed. It is one goroutine that waits for all of them by a select. Without a runtime they take turns.
+ * before has failed or 300 ms have passed; the first that is connected wins and the others are closed. It is one
+ * goroutine that waits for all of them by a select, or a thread by poll().
  *
  * accept takes an error of one connection for what it is, and goes on with the next. Without descriptors or
  * memory it waits, a few milliseconds at first and then longer, so it neither fails nor spins; the same if
@@ -20,6 +20,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 
 #include "io/addr.h"
 #include "io/files.h"
@@ -29,7 +30,6 @@
 #define BACKLOG 4096
 #define NEXT_AFTER (300 * PIRN_MS)
 #define IN_VAIN (5 * PIRN_MS)
-#define AT_ONCE 4
 #define OF_ONE_MOST                                                                                \
     64 /* errors of connections in a row: then it is none of theirs, and there is a pause */
 
@@ -313,7 +313,7 @@ struct race {
     const struct addr_list *list;
     int next; /* the first address that was not tried yet */
     int n;
-    int fd[AT_ONCE];
+    int fd[ADDRS_MOST];
     int err;    /* the first */
     int winner; /* connected, or -1 */
 };
@@ -361,20 +361,34 @@ static void look_at_them(struct race *r)
 /* What made it go on: TOLD, 0 (it is time for the next), or -errno: the context, or the deadline. */
 #define TOLD 1
 
-static int wait_for_them(struct race *r, int64_t next_at, int64_t deadline, bool watches)
+static int select_them(const struct race *r, int n, int64_t until)
 {
     enum { DONE, TIME, FDS };
-    pirn_case cases[FDS + AT_ONCE] = {
-        [DONE] = PIRN_DONE(NULL), [TIME] = PIRN_UNTIL(next_at < deadline ? next_at : deadline)};
-    int n = watches ? r->n : 0;
+    pirn_case cases[FDS + ADDRS_MOST] = {[DONE] = PIRN_DONE(NULL), [TIME] = PIRN_UNTIL(until)};
     for (int i = 0; i < n; i++) {
         cases[FDS + i] = (pirn_case)PIRN_WRITABLE(r->fd[i]);
     }
     int chosen = pirn_selectv(cases, FDS + n);
-    if (chosen == DONE) {
-        return pirn_ctx_err(pirn_ctx_current());
+    return chosen == DONE ? pirn_ctx_err(pirn_ctx_current()) : chosen != TIME ? TOLD : 0;
+}
+
+/* A thread, which may be there for longer than the runtime, or without one. Nobody else knows the descriptors. */
+static int poll_them(const struct race *r, int n, int64_t until)
+{
+    struct pollfd p[ADDRS_MOST];
+    for (int i = 0; i < n; i++) {
+        p[i] = (struct pollfd){.fd = r->fd[i], .events = POLLOUT};
     }
-    return chosen != TIME ? TOLD : now_ns() >= deadline ? -ETIMEDOUT : 0;
+    int ready = sys_poll_several(p, n, until);
+    return ready > 0 ? TOLD : ready;
+}
+
+static int wait_for_them(const struct race *r, int64_t next_at, int64_t deadline, bool watches)
+{
+    int64_t until = next_at < deadline ? next_at : deadline;
+    int n = watches ? r->n : 0;
+    int err = getm() ? select_them(r, n, until) : poll_them(r, n, until);
+    return !err && now_ns() >= deadline ? -ETIMEDOUT : err;
 }
 
 static int dial_several(const struct addr_list *list, int type, int64_t deadline)
@@ -386,12 +400,12 @@ static int dial_several(const struct addr_list *list, int type, int64_t deadline
     bool in_vain = false; /* one that can't be waited for looks ready, and is not */
     while (r.winner < 0 && err >= 0 && (r.n || r.next < list->n)) {
         int n = r.n;
-        if (r.next < list->n && (n == 0 || (now_ns() >= next_at && n < AT_ONCE))) {
+        if (r.next < list->n && (n == 0 || now_ns() >= next_at)) {
             begin_next(&r, type);
             next_at = r.n > n ? pirn_deadline(NEXT_AFTER) : 0;
             continue;
         }
-        int64_t until = r.next < list->n && n < AT_ONCE ? next_at : PIRN_NEVER;
+        int64_t until = r.next < list->n ? next_at : PIRN_NEVER;
         int64_t soon = in_vain ? pirn_deadline(IN_VAIN) : PIRN_NEVER;
         err = wait_for_them(&r, until < soon ? until : soon, deadline, !in_vain);
         look_at_them(&r); /* in any case: what is complete wins */
@@ -404,26 +418,13 @@ static int dial_several(const struct addr_list *list, int type, int64_t deadline
     return r.winner >= 0 ? r.winner : err < 0 ? err : r.err;
 }
 
-/* Without a runtime there is no select. */
-static int dial_in_turn(const struct addr_list *list, int type, int64_t deadline)
-{
-    int fd = -ETIMEDOUT, first = 0;
-    for (int i = 0; i < list->n && fd < 0; i++) {
-        fd = dial_one(&list->addr[i], type, deadline);
-        first = first ? first : fd;
-    }
-    return fd >= 0 ? fd : first;
-}
-
 static int dial_list(const struct addr_list *list, int type, int64_t deadline)
 {
     if (list->n == 1) {
         return dial_one(&list->addr[0], type, deadline);
     }
-    int err = netpoll_open_visiting(); /* a select without one is fatal */
-    return err == -ESRCH ? dial_in_turn(list, type, deadline)
-           : err         ? err
-                         : dial_several(list, type, deadline);
+    int err = getm() ? netpoll_open_visiting() : 0; /* a select without one is fatal */
+    return err ? err : dial_several(list, type, deadline);
 }
 
 EXPORT int pirn_dial_until(const char *net, const char *addr, pirn_ns deadline)

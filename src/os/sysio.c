@@ -348,20 +348,25 @@ int sys_flags(int fd)
 
 /* --- readiness ------------------------------------------------------------------------------------- */
 
-static int poll_until(struct pollfd *p, int64_t deadline)
+static int poll_until(struct pollfd *p, nfds_t n, int64_t deadline)
 {
     if (deadline == INT64_MAX) {
-        return poll(p, 1, -1);
+        return poll(p, n, -1);
     }
     int64_t left = deadline - now_ns();
     left = deadline == 0 || left < 0 ? 0 : left;
     struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
-    return ppoll(p, 1, &t, NULL);
+    return ppoll(p, n, &t, NULL);
+}
+
+int sys_poll_several(struct pollfd *p, int n, int64_t deadline)
+{
+    return (int)SYS(SYS_CALL_POLL, poll_until(p, (nfds_t)n, deadline));
 }
 
 int sys_poll(int fd, short events, int64_t deadline)
 {
     struct pollfd p = {.fd = fd, .events = events};
-    int r = (int)SYS(SYS_CALL_POLL, poll_until(&p, deadline));
+    int r = sys_poll_several(&p, 1, deadline);
     return r > 0 ? p.revents : r;
 }

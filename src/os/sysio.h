@@ -62,5 +62,7 @@ int sys_unlink(const char *path);
 int sys_flags(int fd); /* O_NONBLOCK and so on */
 int sys_poll(int fd, short events,
              int64_t deadline); /* what is ready, POLLIN and so on; 0: nothing in time */
+struct pollfd;
+int sys_poll_several(struct pollfd *p, int n, int64_t deadline); /* how many are ready */
 
 #endif

@@ -81,8 +81,10 @@ __attribute__((visibility("default"))) int getaddrinfo(const char *host, const c
         return -atoi(host + 3);
     }
     unsigned net = strncmp(host, "here", 4) ? 10 : 127;
-    *res = an_address(net, net == 10 ? 1 : 2, service, host);
-    (*res)->ai_next = an_address(net, net == 10 ? 2 : 1, service, NULL);
+    struct addrinfo *last = *res = an_address(net, net == 10 ? 1 : 2, service, host);
+    for (int i = net == 127 ? atoi(host + 4) : 0; i > 1; i--) /* here5: the first five times */
+        last = last->ai_next = an_address(net, 2, service, NULL);
+    last->ai_next = an_address(net, net == 10 ? 2 : 1, service, NULL);
     return 0;
 }
 
@@ -383,24 +385,58 @@ static int listen_beside_full(struct full *f, uint32_t host)
     }
 }
 
-/* The first of two addresses, 127.0.0.2, does not answer, since its queue is full: the second is asked, and the
- * other socket is closed. */
-TEST_RUN_ATTR(dial_goes_on_with_the_next, PROCS)
+static void dial_the_last(const char *name, const char *port, int others)
 {
-    struct full f;
     struct sockaddr_in to;
     socklen_t len = sizeof to;
     char addr[64];
-    int listener = listen_beside_full(&f, 0x7f000002), before = count_fds();
-    const char *port = strchr(f.addr, ':');
-    snprintf(addr, sizeof addr, "here%s", port);
+    snprintf(addr, sizeof addr, "%s%s", name, port);
     pirn_ns begin = plain_now();
-    int fd = pirn_dial("tcp", addr);
+    int fd = pirn_dial_until("tcp", addr, begin + LONG);
     CHECK_GE(fd, 0);
-    CHECK_GE(plain_now() - begin, 300 * PIRN_MS);
+    CHECK_GE(plain_now() - begin, others * 300 * PIRN_MS);
     CHECK_EQ(getpeername(fd, (struct sockaddr *)&to, &len), 0);
     CHECK_EQ(to.sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     CHECK_EQ(pirn_close(fd), 0);
+}
+
+/* The first of two addresses, 127.0.0.2, does not answer, since its queue is full: the second is asked, and the
+ * other socket is closed. The same with more that don't. */
+TEST_RUN_ATTR(dial_goes_on_with_the_next, PROCS)
+{
+    struct full f;
+    int listener = listen_beside_full(&f, 0x7f000002), before = count_fds();
+    dial_the_last("here", strchr(f.addr, ':'), 1);
+    dial_the_last("here7", strchr(f.addr, ':'), 7);
+    CHECK_EQ(count_fds(), before);
+    CHECK_EQ(pirn_close(listener), 0);
+    full_end(&f);
+}
+
+/* A thread does the same without a runtime, and goes on when that ends. */
+static void *dials_the_last(void *port)
+{
+    dial_the_last("here2", port, 2);
+    return NULL;
+}
+
+static pthread_t dialler;
+
+static int leave_a_thread_dialling(void *port)
+{
+    int before = count_fds();
+    CHECK_EQ(pthread_create(&dialler, NULL, dials_the_last, port), 0);
+    SLEEP_UNTIL(count_fds() > before);
+    return 0;
+}
+
+TEST_ATTR(thread_goes_on_with_the_next, PROCS)
+{
+    struct full f;
+    int listener = listen_beside_full(&f, 0x7f000002), before = count_fds();
+    CHECK_EQ(pirn_run(leave_a_thread_dialling, strchr(f.addr, ':')), 0);
+    CHECK_EQ(pthread_join(dialler, NULL), 0);
+    dials_the_last(strchr(f.addr, ':'));
     CHECK_EQ(count_fds(), before);
     CHECK_EQ(pirn_close(listener), 0);
     full_end(&f);
