@@ -194,6 +194,9 @@ void enter_twice(struct m *mp)
     if (where == M_ANNOUNCED || where == M_TAKEN) {
         misuse("a call into pirn between pirn_blocking_begin and pirn_blocking_end");
     }
+    if (where == M_GIVEN) {
+        misuse("a call into pirn in the function of pirn_blocking");
+    }
     throw("entry: a call into pirn from within pirn, or from a signal handler");
 }
 

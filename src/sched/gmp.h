@@ -289,6 +289,7 @@ enum m_where {
     M_RUNTIME,   /* in pirn */
     M_ANNOUNCED, /* between pirn_blocking_begin and _end, and has its P */
     M_TAKEN,     /* the same without: another took it */
+    M_GIVEN,     /* in the function of pirn_blocking, which gave it away */
 };
 
 /* What the thread is to look at when it enters or leaves the runtime. */

@@ -9,7 +9,7 @@
  * enough depends. Where nobody has blocked lately a quarter of the time is, and sysmon need not look often;
  * for a second after somebody has, nearly all (it is *keen*). It is never signalled: the call that it is in would
  * end with EINTR. It comes back without a P, runs on to its next entry into pirn or tick of its CPU clock, and
- * queues there.
+ * queues there. One that blocks for long loses its P though nobody wants it: with all Ps idle sysmon can sleep.
  *
  * Where /proc or membarrier is denied (seccomp, a process that may not be dumped) the thread is
  * signalled when its slice is over; that is said once.
@@ -21,6 +21,8 @@
 #include "sched/sched.h"
 
 #define TWICE_AFTER ((int64_t)200 * 1000) /* ns between the two looks */
+#define UNWANTED_AFTER ((int64_t)100 * 1000 * 1000)
+#define SHORT ((int64_t)1000 * 1000)
 #define KEEN_FOR ((int64_t)1000 * 1000 * 1000)
 
 static struct {
@@ -170,7 +172,7 @@ static bool is_wanted(struct p *pp)
     return p_has_work(pp) || (!at_load(&sched.npidle, RELAXED) && work_visible());
 }
 
-static bool seen_before(struct p *pp, struct m *mp, int64_t now)
+static bool seen_before(struct p *pp, struct m *mp, int64_t now, int64_t after)
 {
     struct blocked_look is = {.m = mp,
                               .tick = at_load(&pp->tick, RELAXED),
@@ -178,7 +180,7 @@ static bool seen_before(struct p *pp, struct m *mp, int64_t now)
                               .since = now};
     struct blocked_look *was = &pp->seen_blocked;
     if (was->m == is.m && was->tick == is.tick && was->nblocking == is.nblocking) {
-        return now - was->since >= TWICE_AFTER;
+        return now - was->since >= after;
     }
     *was = is;
     return false;
@@ -224,22 +226,31 @@ bool retake_look(struct p *pp, int64_t now)
 {
     struct m *mp = at_load(&pp->m, ACQUIRE); /* [E3] */
     uint32_t where = mp ? at_load(&mp->where, RELAXED) : M_RUNTIME;
-    if (where == M_RUNTIME || where == M_TAKEN || !is_wanted(pp)) {
+    if (where != M_ANNOUNCED && where != M_USER) {
         pp->seen_blocked.m = NULL;
         return false;
     }
-    bool announced = where == M_ANNOUNCED;
+    bool announced = where == M_ANNOUNCED, wanted = is_wanted(pp);
     if (!announced
         && (is_denied() || keeps_running(pp, mp, now) || !is_blocked(at_load(&mp->tid, RELAXED)))) {
         pp->seen_blocked.m = NULL;
-        signal_if_over(pp, mp, now);
+        if (wanted) {
+            signal_if_over(pp, mp, now);
+        }
         return false;
     }
-    retake.keen_until = now + KEEN_FOR;
-    if (seen_before(pp, mp, now)) {
+    struct blocked_look was = pp->seen_blocked;
+    bool blocks = seen_before(pp, mp, now, wanted ? TWICE_AFTER : UNWANTED_AFTER);
+    /* It announces one short call after the other: the next look but one is soon enough. */
+    bool again = announced && !blocks && was.m == mp && pp->seen_blocked.since == now
+                 && now - was.since < SHORT;
+    if (wanted && !announced) { /* who announces it asks for a look */
+        retake.keen_until = now + KEEN_FOR;
+    }
+    if (blocks) {
         take(pp, mp, announced);
     }
-    return true;
+    return wanted && !again;
 }
 
 /* For who stops the world: whoever blocks there does not hold it up. True: it runs, and needs a signal. */

@@ -233,6 +233,7 @@ int sysmon_start(void);
 void sysmon_stop(void);
 void sysmon_kick(void);
 void sysmon_look_now(void);
+void sysmon_may_block(void);
 void sysmon_let_in(uint64_t signals);
 int64_t coarse_now(void);
 

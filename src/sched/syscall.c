@@ -3,8 +3,8 @@
  * Calls that may block the thread, and say so.
  *
  * pirn_blocking_begin keeps the P and says M_ANNOUNCED with one store; pirn_blocking_end takes that back
- * with one CAS. In between sysmon may take the P, if others have work for it (retake.c). pirn_blocking
- * gives the P away at once.
+ * with one CAS. In between sysmon may take the P, if others have work for it (retake.c), or if it takes long.
+ * pirn_blocking gives the P away at once.
  *
  * Coming back without a P, a thread takes its old one if that is idle, or another; else the goroutine
  * goes to the global queue and the thread sleeps, to be used again. Nothing binds the two here: the
@@ -52,7 +52,7 @@ EXPORT void pirn_blocking_begin(void)
     bool work = p_has_queued(mp->p);
     at_store(&mp->where, M_ANNOUNCED, RELEASE); /* [B1] */
     if (unlikely(work)) {
-        sysmon_look_now();
+        sysmon_may_block();
     }
 }
 
@@ -114,8 +114,9 @@ EXPORT void *pirn_blocking(void *(*fn)(void *), void *arg)
     struct m *heir = p_let_go_locked(mp, NULL);
     unlock(&sched.lock);
     p_let_go_end(heir);
-    at_store(&mp->where, M_TAKEN, RELAXED); /* nobody looks at it any more */
+    at_store(&mp->where, M_GIVEN, RELAXED); /* nobody looks at it any more */
     void *result = fn(arg);
+    not_forked();
     int saved = errno;
     at_store(&mp->where, M_RUNTIME, RELAXED);
     come_back(mp, old);

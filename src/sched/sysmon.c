@@ -23,7 +23,7 @@
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms; every 5 while
  * work waits and a P is idle, somebody has blocked in the last second, or slices are short; when a timer is
  * due; and again at once when a thread seems to block, or has said that it may while others wait for its P
- * [S4]. A look costs some 15 us, nearly all for the sleep before it, and more for each thread of which it must
+ * [S4], unless that was in vain just now. A look costs some 15 us, nearly all for the sleep before it, and more for each thread of which it must
  * ask the kernel what it does (retake.c); so that it costs less than 0.5 % of a CPU while all compute. When all
  * are idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
  * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with [S2]:
@@ -39,6 +39,7 @@
 #define LOOK_EVERY ((int64_t)10 * 1000 * 1000)
 #define BUSY_EVERY ((int64_t)5 * 1000 * 1000)
 #define SOON ((int64_t)250 * 1000)
+#define DEAF_FOR 4 /* naps */
 #define STARVED_AFTER ((int64_t)10 * 1000 * 1000)
 #define TIMERS_EVERY ((int64_t)1 * 1000 * 1000)
 #define CPUS_EVERY ((int64_t)1000 * 1000 * 1000)
@@ -52,8 +53,11 @@ static struct {
     at_u32 stop;
     at_u32 runs;
     at_u64 let_in, lets_in; /* signals: that are asked for, that it has in */
-    at_u32 nap;             /* futex of the short sleep: 1 while it sleeps, and may be woken */
+    at_u32 nap;             /* futex of the short sleep: enum nap */
     bool soon;              /* look again soon */
+    bool expects;           /* it was told that somebody may block, and looks whether he does */
+    int deaf;               /* naps in which it is not told so */
+    uint64_t retaken;       /* sched.retaken before it was told */
     uint32_t ntaken;        /* sched.ntaken after the last look */
     bool busy;              /* some work waits */
     bool lacks;             /* threads can't be made */
@@ -113,21 +117,48 @@ static void let_signals_in(void)
     at_store(&sysmon.lets_in, in, RELEASE); /* [S5] */
 }
 
-/* By one that is about to block, with work in its queue. [S4] Not exact: else the next look is 10 ms away. */
+enum nap { AWAKE, NAP_LIGHT, NAP_DEAF, TOLD };
+
 void sysmon_look_now(void)
 {
-    if (at_load(&sysmon.nap, RELAXED) && at_xchg(&sysmon.nap, 0, RELAXED)) {
+    if (at_load(&sysmon.nap, RELAXED) && at_xchg(&sysmon.nap, AWAKE, RELAXED)) {
+        futex_wake(&sysmon.nap, 1);
+    }
+}
+
+/* By one that is about to block, with work in its queue. [S4] Not exact: else the next look is 10 ms away. */
+void sysmon_may_block(void)
+{
+    uint32_t light = NAP_LIGHT;
+    if (at_load(&sysmon.nap, RELAXED) == NAP_LIGHT
+        && at_cas(&sysmon.nap, &light, TOLD, RELAXED, RELAXED)) {
         futex_wake(&sysmon.nap, 1);
     }
 }
 
 static void nap(int64_t until)
 {
-    at_store(&sysmon.nap, 1, RELAXED);
+    uint32_t how = sysmon.soon || sysmon.expects || sysmon.deaf ? NAP_DEAF : NAP_LIGHT;
+    at_store(&sysmon.nap, how, RELAXED);
     if (!at_load(&sysmon.stop, RELAXED)) {
-        futex_wait(&sysmon.nap, 1, until);
+        futex_wait(&sysmon.nap, how, until);
     }
-    at_store(&sysmon.nap, 0, RELAXED);
+    if (at_xchg(&sysmon.nap, AWAKE, RELAXED) == TOLD) {
+        sysmon.expects = true;
+        sysmon.retaken = at_load(&sched.retaken, RELAXED);
+    } else if (!sysmon.soon && sysmon.deaf) {
+        sysmon.deaf--;
+    }
+}
+
+/* After a look. Those that say so, and don't block, are not worth a look each: then it is deaf for some naps, in which it
+ * sees who blocks all the same. */
+static void learn(void)
+{
+    if (sysmon.expects && !sysmon.soon) {
+        sysmon.expects = false;
+        sysmon.deaf = at_load(&sched.retaken, RELAXED) == sysmon.retaken ? DEAF_FOR : 0;
+    }
 }
 
 /* A P is idle, nobody looks for work, and threads can be had. If somebody but sysmon was woken since the last
@@ -356,6 +387,7 @@ static void *sysmon_main(void *arg)
         int64_t now = tell_time();
         let_signals_in();
         look_at_all(now);
+        learn();
         look_at_cpus(now);
         look_at_deadlock(now);
         quit_if_asked();

@@ -25,7 +25,7 @@ static int returns_seven(void *arg)
     return 7;
 }
 
-enum { BLOCKING_END = 10, CALLS };
+enum { BLOCKING_END = 10, CALLS, BLOCKING };
 
 static void call(int which)
 {
@@ -44,31 +44,52 @@ static void call(int which)
     }
 }
 
-/* The child's stderr comes through a pipe; a plain read blocks the thread until it has ended. */
-static void check_fatal(int which)
+struct child {
+    pid_t pid;
+    int said; /* a pipe from its stderr */
+};
+
+static void *fork_child(void *arg)
+{
+    struct child *child = arg;
+    int fds[2];
+    CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
+    child->pid = fork();
+    CHECK_GE(child->pid, 0);
+    if (child->pid == 0)
+        dup2(fds[1], STDERR_FILENO);
+    close(fds[1]);
+    child->said = fds[0];
+    return NULL;
+}
+
+/* A plain read blocks the thread until it has ended. */
+static void has_died(struct child child, int which)
 {
     char said[8192];
     size_t n = 0;
-    int fds[2], status;
-    CHECK_EQ(pipe2(fds, O_CLOEXEC), 0);
-    pid_t pid = fork();
-    CHECK_GE(pid, 0);
-    if (pid == 0) {
-        dup2(fds[1], STDERR_FILENO);
-        call(which);
-        _exit(0);
-    }
-    close(fds[1]);
-    for (ssize_t r; (r = read(fds[0], said + n, sizeof said - 1 - n)) > 0;)
+    int status;
+    for (ssize_t r; (r = read(child.said, said + n, sizeof said - 1 - n)) > 0;)
         n += (size_t)r;
     said[n] = '\0';
-    close(fds[0]);
-    CHECK_EQ(waitpid(pid, &status, 0), pid);
+    close(child.said);
+    CHECK_EQ(waitpid(child.pid, &status, 0), child.pid);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 2 || !strstr(said, "fork")) {
         dprintf(STDERR_FILENO, "call %d, status %#x: %s\n", which, (unsigned)status, said);
         FAIL("a call into pirn in a forked child");
     }
     CHECK_EQ(strncmp(said, "fatal error: ", 13), 0);
+}
+
+static void check_fatal(int which)
+{
+    struct child child;
+    fork_child(&child);
+    if (child.pid == 0) {
+        call(which);
+        _exit(0);
+    }
+    has_died(child, which);
 }
 
 static void check_all(void)
@@ -106,6 +127,19 @@ TEST_RUN_ATTR(calls_in_a_child_of_a_section, PROCS, .timeout = 60)
     }
     check_fatal(BLOCKING_END);
     pirn_blocking_end();
+}
+
+/* The same in the function of pirn_blocking, from which the child returns. */
+TEST_RUN_ATTR(child_of_a_function_returns, PROCS, .timeout = 60)
+{
+    for (int i = 0; i < 3; i++) {
+        struct child child;
+        pirn_go(nothing);
+        pirn_blocking(fork_child, &child);
+        if (child.pid == 0)
+            _exit(0);
+        has_died(child, BLOCKING);
+    }
 }
 
 /* The child of a thread of the program's own, while a runtime runs. */

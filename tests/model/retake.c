@@ -31,7 +31,7 @@ size_t fmt(char *buf, size_t size, const char *format, ...)
     return 0;
 }
 
-void sysmon_look_now(void)
+void sysmon_may_block(void)
 {
 }
 

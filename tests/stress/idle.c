@@ -181,6 +181,38 @@ TEST_ATTR(idle_with_a_thread, .timeout = 100, .alone = true)
     CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 4}, wait_for_measure, NULL), 7);
 }
 
+/* Some block their threads, with or without a word: they lose their Ps, though nobody wants those. */
+static int never_written[2];
+
+static void blocks(bool announced)
+{
+    char byte;
+    if (announced) {
+        pirn_blocking_begin();
+    }
+    CHECK_EQ(read(never_written[0], &byte, 1), 0);
+    if (announced) {
+        pirn_blocking_end();
+    }
+}
+
+TEST_ATTR(idle_while_some_block, .timeout = 100, .alone = true)
+{
+    pirn_wg all = {0};
+    note_tool_thread();
+    CHECK_EQ(pipe2(never_written, O_CLOEXEC), 0);
+    CHECK_EQ(pirn_start(&(pirn_config){.procs = 4}), 0);
+    for (int i = 0; i < 3; i++) {
+        pirn_wg_go(&all, blocks, i == 0);
+    }
+    must_be_idle("some block");
+    close(never_written[1]);
+    pirn_wg_wait(&all);
+    close(never_written[0]);
+    recount(0);
+    CHECK_EQ(pirn_stop(), 0);
+}
+
 /* --- busy ----------------------------------------------------------------------------------------- */
 
 /* The folder in /proc of the thread with this name. */
@@ -228,17 +260,30 @@ static void compute(void)
     }
 }
 
+/* Code that could block, and says so again and again. */
+static void announce(void)
+{
+    while (!at_load(&enough, RELAXED)) {
+        pirn_blocking_begin();
+        getppid();
+        pirn_blocking_end();
+        pirn_yield();
+    }
+}
+
 /* Sysmon itself looks every 5 ms while more compute than there are Ps: what a look costs is the benchmarks' to
  * say. A thread that loses its CPU to others may seem to block, and is looked at again soon: the best counts. */
 static int looks_now_and_then(void *arg)
 {
+    void (*work)(void) = *(void (**)(void))arg;
+    int most = work == compute ? 250 : 500; /* a second time each, for those that may block */
     pirn_wg wg = {0};
     char folder[300];
     int64_t from = now_ns();
     double best = 1e9;
     find_thread("pirn-sysmon\n", folder, sizeof folder);
     for (int i = 0; i < 3 * pirn_procs(0); i++) {
-        pirn_wg_go(&wg, compute);
+        pirn_wg_go(&wg, work);
     }
     do {
         int64_t wall = now_ns();
@@ -246,12 +291,20 @@ static int looks_now_and_then(void *arg)
         pirn_sleep(PIRN_SEC / 2);
         double each = (double)(count_sleeps(folder) - before) * 1e9 / (double)(now_ns() - wall);
         best = each < best ? each : best;
-    } while (best > 250 && now_ns() < from + 10 * PIRN_SEC);
+    } while (best > most && now_ns() < from + 10 * PIRN_SEC);
     at_store(&enough, 1, RELAXED);
     pirn_wg_wait(&wg);
     printf("sysmon: %.0f looks a second\n", best);
-    CHECK(best <= 250);
-    return arg != NULL;
+    CHECK(best <= most);
+    return 0;
+}
+
+static void is_seldom_looked_at(void (*work)(void))
+{
+    if (PIRN_FLAVOUR_CHAOS) {
+        SKIP("the pauses of this flavour are sleeps of sysmon's too");
+    }
+    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_now_and_then, &work), 0);
 }
 
 TEST_ATTR(busy, .timeout = 60, .alone = true)
@@ -259,8 +312,10 @@ TEST_ATTR(busy, .timeout = 60, .alone = true)
     if (TEST_TSAN) {
         SKIP("without preemption nobody would measure");
     }
-    if (PIRN_FLAVOUR_CHAOS) {
-        SKIP("the pauses of this flavour are sleeps of sysmon's too");
-    }
-    CHECK_EQ(pirn_run_config(&(pirn_config){.procs = 2}, looks_now_and_then, NULL), 0);
+    is_seldom_looked_at(compute);
+}
+
+TEST_ATTR(busy_with_short_calls, .timeout = 60, .alone = true)
+{
+    is_seldom_looked_at(announce);
 }
