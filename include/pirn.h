@@ -70,7 +70,7 @@ enum pirn_flags {
 enum pirn_io {
     PIRN_IO_AUTO,  /* io_uring for what it does best, if it is there */
     PIRN_IO_EPOLL, /* no io_uring */
-    PIRN_IO_URING, /* io_uring for all that it can do, if it is there: also in place of epoll */
+    PIRN_IO_URING, /* io_uring where it can be used, if it is there: also in place of epoll */
 };
 
 /* Zero is the default of every field. */

@@ -209,7 +209,7 @@ class Check:
         """the tests of descriptors with io_uring in place of epoll"""
         if self.build('native'):
             self.tests('native', ('go',), label='uring', some=('1', '4'), env={'PIRN_DEBUG': 'io=uring'},
-                       only=r'^go/(net(_close|_deadline|_more|_sched)?|fds|fd_kinds|fd_blocking|files_send|waitpid) ')
+                       only=r'^go/(net(_close|_deadline|_more|_sched)?|fds|fd_kinds|fd_blocking|fd_close_race|files_send|waitpid) ')
 
     def net(self):
         """the servers of examples/ against curl, nc, wrk, redis-cli, redis-benchmark, and mean clients"""

@@ -91,8 +91,9 @@ PIRN_API_ int pirn_fd_wait(int fd, int events, pirn_ns deadline);
 PIRN_API_ int pirn_fd_adopt(int fd);
 
 /*
- * net: "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix". addr: "host:port", ":port" (every address; for dial,
- * this machine), "[::1]:80", port as a number or the name of a service; or a path ("@name": abstract).
+ * net: "tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "unix", "unixgram", "unixpacket". addr: "host:port", ":port"
+ * (every address; for dial, this machine), "[::1]:80", port as a number or the name of a service; or a path
+ * ("@name": abstract).
  * The result is a descriptor, non-blocking and closed at exec. A listener takes over the address of one
  * that is closed; for "udp" it is a socket that is bound. dial connects, to the first address of the name
  * that answers, trying another every 300 ms. A thread that is not a goroutine looks names up by itself, as

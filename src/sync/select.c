@@ -314,7 +314,7 @@ static NOINLINE bool arm_fds(struct select *s)
             s->ops[i].ok = true;
         }
     }
-    at_store(&s->armed, 1, RELEASE); /* [L1]; mutants survive: no model has descriptors */
+    at_store(&s->armed, 1, RELEASE); /* [L1]; mutants survive: no model has a select of descriptors */
     return waits;
 }
 

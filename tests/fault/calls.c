@@ -727,6 +727,8 @@ static void sweep(const struct row *row, int error)
         if (!(wanted == GOES_WELL ? well : wanted == IS_TOLD ? told : well || told))
             mistake(row, error, n, "the result", r);
     }
+    if (failed)
+        mistake(row, error, MOST, "it is made more often than is tried", 0);
 }
 
 FILE_TEST(each_call_fails, .timeout = 60)
