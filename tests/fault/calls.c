@@ -637,10 +637,10 @@ static const struct row rows[] = {
     WELL(accepts_unix_blocking, CALL(ACCEPT), EINTR, EAGAIN, EPERM, NO_ROOM),
     WELL(accepts_unix_blocking, CALL(FLAGS) | CALL(POLL), EINTR, EPERM, ENOMEM),
 
-    WELL(uses_pipe, CALL(READ) | CALL(WRITE), EINTR),
+    WELL(uses_pipe, CALL(READ) | CALL(WRITE), EINTR, EAGAIN),
     TOLD(uses_pipe, CALL(READ) | CALL(WRITE), EIO, ENOMEM, ENOBUFS, EPIPE, ECONNRESET),
     WELL(uses_pipe, CALL(READ), EOPNOTSUPP, ENOSYS),
-    WELL(uses_sockets, CALL(READ) | CALL(WRITE), EINTR),
+    WELL(uses_sockets, CALL(READ) | CALL(WRITE), EINTR, EAGAIN),
     TOLD(uses_sockets, CALL(READ) | CALL(WRITE), EIO, NO_ROOM, EPIPE, ECONNRESET, ETIMEDOUT),
     WELL(uses_sockets, CALL(READ), EOPNOTSUPP, ENOSYS),
     WELL(uses_adopted, CALL(READ) | CALL(WRITE), EINTR),
@@ -648,7 +648,7 @@ static const struct row rows[] = {
     WELL(uses_adopted, CALL(OPTION) | CALL(NAME), NO_ROOM),
     WELL(uses_datagrams, CALL(READ) | CALL(WRITE), EINTR),
     TOLD(uses_datagrams, CALL(READ) | CALL(WRITE), EIO, NO_ROOM, ECONNREFUSED),
-    WELL(uses_eventfd, CALL(READ) | CALL(WRITE), EINTR),
+    WELL(uses_eventfd, CALL(READ) | CALL(WRITE), EINTR, EAGAIN),
     TOLD(uses_eventfd, CALL(READ) | CALL(WRITE), EIO, ENOMEM),
     WELL(uses_file, CALL(READ) | CALL(WRITE), EINTR),
     EITHER(uses_file, CALL(READ), EOPNOTSUPP, ENOSYS), /* of a plain read it is told */
