@@ -263,3 +263,35 @@ TEST_RUN_ATTR(sleeper_beside_readers, PROCS)
         pirn_wg_wait(&wg);
     }
 }
+
+/* --- nobody wants the P ------------------------------------------------------------------------- */
+
+static void wait_for_one(pirn_chanv *c)
+{
+    int v;
+    CHECK(pirn_chanv_recv(c, &v));
+}
+
+/* It loses its P after a while all the same. All others wait, and no P is in use: that is no deadlock. */
+TEST_RUN_ATTR(blocks_for_long, PROCS)
+{
+    int v = 1;
+    pirn_wg wg = {0};
+    pirn_chanv *c = pirn_chanv_make(sizeof(int), 0);
+    pirn_wg_go(&wg, wait_for_one, c);
+    pirn_yield();
+    for (int announced = 0; announced < 2; announced++) {
+        uint64_t before = retaken();
+        for (pirn_ns until = plain_now() + LONG; retaken() == before;) {
+            CHECK_LT(plain_now(), until);
+            if (announced)
+                pirn_blocking_begin();
+            plain_sleep(300 * PIRN_MS);
+            if (announced)
+                pirn_blocking_end();
+        }
+    }
+    pirn_chanv_send(c, &v);
+    pirn_wg_wait(&wg);
+    pirn_chanv_release(c);
+}
