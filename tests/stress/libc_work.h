@@ -12,9 +12,10 @@
 
 #include "stress/recount.h"
 
-#define STALL (20 * PIRN_SEC) /* no kind of work stands still for so long */
-#define PREEMPTED 10          /* at least so many times */
-#define MOST 16               /* goroutines of a kind */
+#define STALL                                                                                      \
+    (20 * PIRN_SEC)  /* of CPU time of the process: no kind of work stands still for so long */
+#define PREEMPTED 10 /* at least so many times */
+#define MOST 16      /* goroutines of a kind */
 
 enum kind { MALLOC, STDIO, MUTEX, RECURSIVE, ERRNO, VECTOR, SLEEP, TALK, KINDS };
 
@@ -240,9 +241,9 @@ static bool is_over(int64_t until)
 static void watch(int64_t ns)
 {
     uint64_t seen[KINDS] = {0};
-    int64_t since[KINDS], start = now_ns();
+    int64_t since[KINDS], start = now_ns(), cpu = process_cpu_ns();
     for (int k = 0; k < KINDS; k++) {
-        since[k] = start;
+        since[k] = cpu;
     }
     for (bool all = false; !all || !is_over(start + ns);) {
         pirn_sleep(10 * PIRN_MS);
@@ -250,9 +251,10 @@ static void watch(int64_t ns)
         for (int k = 0; k < KINDS; k++) {
             uint64_t n = at_load(&rounds[k], RELAXED);
             all = all && n > 1;
-            since[k] = n != seen[k] ? now_ns() : since[k];
+            cpu = process_cpu_ns();
+            since[k] = n != seen[k] ? cpu : since[k];
             seen[k] = n;
-            if (now_ns() > since[k] + STALL) {
+            if (cpu > since[k] + STALL) {
                 dprintf(STDERR_FILENO, "work %d stands still\n", k);
                 FAIL("no progress");
             }
