@@ -23,12 +23,12 @@
  * It never allocates, never uses stdio, never makes threads. While Ps run it looks every 10 ms; every 5 while
  * work waits and a P is idle, somebody has blocked in the last second, or slices are short; when a timer is
  * due; and again at once when a thread seems to block, or has said that it may while others wait for its P
- * [S4], unless that was in vain just now. A look costs some 15 us, nearly all for the sleep before it, and more for each thread of which it must
- * ask the kernel what it does (retake.c); so that it costs less than 0.5 % of a CPU while all compute. When all
- * are idle, threads can be made and there is nothing to trim it sleeps until it is kicked, so an idle program
- * uses no CPU. (Where foreign threads hide a possible deadlock it looks once in 2 s.) [S1] pairs with [S2]:
- * either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the look that takes a kick sees
- * what was done before it, such as a P that runs.
+ * [S4], unless that was in vain just now. A look costs some 15 us, nearly all for the sleep before it, and more
+ * for each thread of which it must ask the kernel what it does (retake.c); so that it costs less than 0.5 % of
+ * a CPU while all compute. When all are idle, threads can be made and there is nothing to trim it sleeps until
+ * it is kicked, so an idle program uses no CPU. (Where foreign threads hide a possible deadlock it looks once
+ * in 2 s.) [S1] pairs with [S2]: either sysmon sees the kick, or the kicker sees that sysmon sleeps. [S3]: the
+ * look that takes a kick sees what was done before it, such as a P that runs.
  */
 #include <signal.h>
 
@@ -151,8 +151,8 @@ static void nap(int64_t until)
     }
 }
 
-/* After a look. Those that say so, and don't block, are not worth a look each: then it is deaf for some naps, in which it
- * sees who blocks all the same. */
+/* After a look. Those that say so, and don't block, are not worth a look each: then it is deaf for some naps, in
+ * which it sees who blocks all the same. */
 static void learn(void)
 {
     if (sysmon.expects && !sysmon.soon) {
@@ -427,6 +427,8 @@ int sysmon_start(void)
     sysmon.cpus_at = sysmon.handlers_at = now + CPUS_EVERY;
     sysmon.trim_at = 0;
     sysmon.seen_starved = (struct starved_look){0};
+    sysmon.expects = false;
+    sysmon.deaf = 0;
     at_store(&sysmon.lets_in, 0, RELAXED);
     at_store(&sysmon.runs, 1, RELAXED);
     retake_start();
